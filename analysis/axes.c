@@ -12,23 +12,24 @@ static bool is_rising(const struct pb_axis *axis)
     return true;
 }
 
-static bool is_wished(const struct pb_axis *axis, const struct pb_axis_wish *wish)
+static bool is_met(const struct pb_axis *axis, const struct pb_axis_requirement *wish)
 {
     if (strncmp(axis->name, wish->name, PB_NAME_LENGTH) != 0 || axis->length == 0)
         return false;
     return wish->labelled ? axis->labels != NULL : axis->values != NULL && is_rising(axis);
 }
 
-enum pb_status pb_axes_check(const struct pb_matrix *matrix, const struct pb_axis_wish *wishes,
-                             size_t count, struct pb_error *err)
+enum pb_status pb_axes_check(const struct pb_matrix *matrix,
+                             const struct pb_axis_requirement *requirements, size_t count,
+                             struct pb_error *err)
 {
     if (matrix->rank != count || matrix->values == NULL)
         return pb_fail(err, PB_NOT_FOUND, "expected a matrix of %zu axes, found one of %zu", count,
                        matrix->values == NULL ? 0 : matrix->rank);
     for (size_t i = 0; i < count; i++)
-        if (!is_wished(&matrix->axes[i], &wishes[i]))
-            return pb_fail(err, PB_NOT_FOUND, "axis %zu is not %s by %s", i, wishes[i].name,
-                           wishes[i].labelled ? "labels" : "rising numbers");
+        if (!is_met(&matrix->axes[i], &requirements[i]))
+            return pb_fail(err, PB_NOT_FOUND, "axis %zu is not %s by %s", i, requirements[i].name,
+                           requirements[i].labelled ? "labels" : "rising numbers");
     return PB_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "core/record.h"
 
 /* An axis that a test records. */
-struct pb_axis_wish {
+struct pb_axis_requirement {
     const char *name;
     bool labelled; /* labels, else rising numbers */
 };
@@ -18,8 +18,9 @@ struct pb_axis_wish {
  *
  * PB_NOT_FOUND  it has not; err says what is missing
  */
-enum pb_status pb_axes_check(const struct pb_matrix *matrix, const struct pb_axis_wish *wishes,
-                             size_t count, struct pb_error *err);
+enum pb_status pb_axes_check(const struct pb_matrix *matrix,
+                             const struct pb_axis_requirement *wishes, size_t count,
+                             struct pb_error *err);
 
 /* Place of a label, or of a number, on an axis; its length when it is not there. */
 size_t pb_axis_label(const struct pb_axis *axis, const char *label);

@@ -7,21 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reserve.h"
+
 enum pb_status pb_parameters_declare(struct pb_parameters *set, const char *memory,
                                      const char *name, const char *unit, const char *evidence,
                                      struct pb_error *err)
 {
     struct pb_parameter *parameter;
+    enum pb_status status = PB_RESERVE(set->items, set->count, set->capacity, "parameters", err);
 
-    if (set->count == set->capacity) {
-        size_t capacity = set->capacity == 0 ? 32 : 2 * set->capacity;
-        struct pb_parameter *larger = realloc(set->items, capacity * sizeof(*larger));
-
-        if (larger == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu parameters", capacity);
-        set->items = larger;
-        set->capacity = capacity;
-    }
+    if (status != PB_OK)
+        return status;
     parameter = &set->items[set->count++];
     memset(parameter, 0, sizeof(*parameter));
     PB_TEXT_SET(parameter->memory, memory);

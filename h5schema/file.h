@@ -48,13 +48,13 @@ enum pb_status pb_fleet_create(const char *path, const struct pb_run *run,
  */
 enum pb_status pb_fleet_may_create(const char *path, struct pb_error *err);
 
-/* Who must still own the output when it is put in place; borrowed. NULL: nobody need. */
+/* Who must still own the output when it is put in place; borrowed. NULL: no process need. */
 struct pb_claim;
 void pb_fleet_guard(struct pb_fleet *fleet, const struct pb_claim *claim);
 
 /* Gets one line for each damaged thing that was not taken from another file. */
 struct pb_fleet_listener {
-    void (*note)(void *context, const char *line); /* NULL: nobody listens */
+    void (*note)(void *context, const char *line); /* NULL: no listener */
     void *context;
 };
 void pb_fleet_listen(struct pb_fleet *fleet, const struct pb_fleet_listener *listener);
@@ -120,6 +120,8 @@ enum pb_status pb_reader_members(struct pb_reader *reader, struct pb_member **me
 struct pb_key {
     char text[PB_KEY_LENGTH];
 };
+
+int pb_key_compare(const void *a, const void *b); /* for qsort() and bsearch() */
 enum pb_status pb_reader_devices(struct pb_reader *reader, struct pb_key **keys_out,
                                  size_t *count_out, struct pb_error *err);
 enum pb_status pb_reader_tests(struct pb_reader *reader, const char *key, struct pb_key **names_out,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/claim.h"
+#include "core/reserve.h"
 #include "h5schema/copy.h"
 #include "h5schema/extend.h"
 #include "h5schema/image.h"
@@ -192,21 +193,17 @@ static int by_rank(const void *a, const void *b)
 enum pb_status pb_fleet_put_member(struct pb_fleet *fleet, const struct pb_member *member,
                                    struct pb_error *err)
 {
+    enum pb_status status;
+
     for (size_t i = 0; i < fleet->member_count; i++) {
         if (fleet->members[i].rank == member->rank) {
             fleet->members[i] = *member;
             return PB_OK;
         }
     }
-    if (fleet->member_count == fleet->member_capacity) {
-        size_t capacity = fleet->member_capacity == 0 ? 16 : 2 * fleet->member_capacity;
-        struct pb_member *larger = realloc(fleet->members, capacity * sizeof(*larger));
-
-        if (larger == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu rows", capacity);
-        fleet->members = larger;
-        fleet->member_capacity = capacity;
-    }
+    status = PB_RESERVE(fleet->members, fleet->member_count, fleet->member_capacity, "rows", err);
+    if (status != PB_OK)
+        return status;
     fleet->members[fleet->member_count++] = *member;
     qsort(fleet->members, fleet->member_count, sizeof(*fleet->members), by_rank);
     return PB_OK;

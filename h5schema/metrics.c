@@ -1,6 +1,6 @@
 /*
  * /analysis/metrics and /analysis/source: what devices are compared by, kept with the file, and how
- * to tell whether it still holds.
+ * to show whether it still holds.
  *
  * The digest of the input is one over all bytes of the file between the superblock and the group
  * /analysis. Writers of fleet files know no /analysis, so whatever they wrote lies before it, and

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/former.h"
+#include "core/reserve.h"
 #include "h5schema/hdf5.h"
 
 enum { PATH_LENGTH = 4 * PB_KEY_LENGTH };
@@ -255,7 +256,7 @@ static enum pb_status check_chunk_size(hid_t creation, size_t element_bytes, con
     return PB_OK;
 }
 
-/* Nothing here asks for the extent: of a virtual dataset, HDF5 would open the others for that. */
+/* Nothing here requests the extent: of a virtual dataset, HDF5 would open the others for that. */
 static enum pb_status check_storage(hid_t dataset, size_t element_bytes, const char *path,
                                     struct pb_error *err)
 {
@@ -514,24 +515,16 @@ static herr_t collect_name(hid_t group, const char *name, const H5L_info_t *info
 
     (void)group;
     (void)info;
-    if (list->count == list->capacity) {
-        size_t capacity = 2 * list->capacity;
-        struct pb_key *larger = realloc(list->names, capacity * sizeof(*larger));
-
-        if (larger == NULL) {
-            list->is_full = true;
-            return -1;
-        }
-        list->names = larger;
-        list->capacity = capacity;
-    }
+    list->is_full = PB_RESERVE(list->names, list->count, list->capacity, "names", NULL) != PB_OK;
+    if (list->is_full)
+        return -1;
     PB_TEXT_SET(list->names[list->count].text, name);
     list->is_long = strlen(name) >= sizeof(list->names[0].text);
     list->count++;
     return list->is_long ? -1 : 0;
 }
 
-static int compare_names(const void *a, const void *b)
+int pb_key_compare(const void *a, const void *b)
 {
     return strcmp(a, b);
 }
@@ -562,7 +555,7 @@ enum pb_status pb_h5_list(hid_t group, const char *path, struct pb_key **names_o
         free(list.names);
         return status;
     }
-    qsort(list.names, list.count, sizeof(*list.names), compare_names);
+    qsort(list.names, list.count, sizeof(*list.names), pb_key_compare);
     *names_out = list.names;
     *count_out = list.count;
     return PB_OK;

@@ -3,7 +3,8 @@
  *
  * Only what a fleet file may contain is admitted, so that no reader needs a check of its own:
  *   - a regular file, of a format whose parts carry checksums, with nothing before its signature;
- *   - hard links, each object under one name: no soft, external or user-defined links, no circles;
+ *   - hard links, each object under one name: no soft, external or user-defined links, no
+ * components;
  *   - data in chunks in the file itself (no external or virtual storage), through the filters
  *     shuffle, deflate and fletcher32, with no chunk that is missing or went by a filter, and with
  *     the attributes unit and description;

@@ -159,11 +159,6 @@ enum pb_status pb_reader_devices(struct pb_reader *reader, struct pb_key **keys_
     return list_names(reader, "/devices", keys_out, count_out, err);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
 enum pb_status pb_reader_tests(struct pb_reader *reader, const char *key, struct pb_key **names_out,
                                size_t *count_out, struct pb_error *err)
 {
@@ -176,7 +171,7 @@ enum pb_status pb_reader_tests(struct pb_reader *reader, const char *key, struct
     for (size_t i = 0; status == PB_OK && i < *count_out; i++)
         pb_name_update(PB_NAME_OF_TEST, (*names_out)[i].text, sizeof((*names_out)[i].text));
     if (status == PB_OK)
-        qsort(*names_out, *count_out, sizeof(**names_out), compare_names);
+        qsort(*names_out, *count_out, sizeof(**names_out), pb_key_compare);
     return status;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "core/record.h"
+#include "core/rows.h"
 
 enum pb_member_status {
     PB_MEMBER_OK,
@@ -19,21 +19,6 @@ enum pb_member_status {
 
 const char *pb_member_status_name(enum pb_member_status status);
 
-/* A row of /fleet: one expected rank and what became of its device. */
-struct pb_member {
-    int64_t rank;
-    char host[PB_KEY_LENGTH];
-    int64_t slot;
-    char key[PB_KEY_LENGTH]; /* HOST.gpuSLOT; empty when no device was found */
-    char uuid[PB_TEXT_LENGTH];
-    char pci_bus_id[PB_NAME_LENGTH];
-    char model[PB_TEXT_LENGTH];
-    char status[PB_NAME_LENGTH]; /* pb_member_status_name */
-    uint64_t tests_ok, tests_failed;
-    double seconds;
-    char message[PB_MESSAGE_LENGTH];
-};
-
 /* Attributes of a test's group. */
 struct pb_test_row {
     char name[PB_NAME_LENGTH];
@@ -46,43 +31,6 @@ struct pb_test_row {
     int64_t sm_id;
     int64_t concurrent_devices;
     uint64_t method_version;
-};
-
-/* Attributes of the root. */
-struct pb_run {
-    int64_t schema_version;
-    char tool_version[PB_NAME_LENGTH];
-    char run_id[PB_TEXT_LENGTH];
-    char created[PB_NAME_LENGTH]; /* UTC */
-    char command_line[512];
-    int64_t complete; /* 1: every member is ok */
-};
-
-/* A row of /analysis/parameters. */
-struct pb_parameter_row {
-    char device[PB_KEY_LENGTH];
-    char memory[PB_NAME_LENGTH];
-    char parameter[PB_NAME_LENGTH];
-    char value[PB_MESSAGE_LENGTH]; /* as text: a number, a list or a word; empty: not determined */
-    double number;                 /* the same where it is one number, else NaN */
-    char unit[PB_NAME_LENGTH];
-    double low, high, confidence;
-    char method[PB_MESSAGE_LENGTH];
-    char evidence[PB_MESSAGE_LENGTH]; /* a path in this file */
-    char reason[PB_MESSAGE_LENGTH];   /* why there is no value */
-};
-
-/* A row of /analysis/agreement: how much of a test's accesses a device's parameters predict. */
-struct pb_agreement_row {
-    char device[PB_KEY_LENGTH];
-    char test[PB_NAME_LENGTH];
-    uint64_t accesses, agreed, contradicted, undetermined;
-    char parameter[PB_TEXT_LENGTH]; /* what most of the undetermined ones lack; empty: there are
-                                       none */
-    uint64_t parameter_accesses;    /* how many lack just that */
-    uint64_t worst_point;           /* row of the test's points: the chase that agrees least */
-    uint64_t worst_accesses, worst_contradicted;
-    char reasons[PB_MESSAGE_LENGTH]; /* all that they lack, with shares; empty: not known */
 };
 
 /* The row of /analysis/source: what the other tables of /analysis were made by, and from. */
@@ -116,26 +64,6 @@ struct pb_metric_value {
     double value, noise;
     double quantum; /* smallest step of this number where it is not the catalogue's; 0: it is */
     int64_t place;  /* SM, address, peer, … that the number belongs to; -1: the whole device */
-};
-
-/* A row of /analysis/findings: one verdict, worst first. */
-struct pb_finding_row {
-    char severity[PB_NAME_LENGTH]; /* OK, WARNING, CRITICAL, UNKNOWN */
-    char level[PB_NAME_LENGTH];    /* access, sm, device, slot, node, population, fleet */
-    char place[PB_TEXT_LENGTH];
-    char host[PB_KEY_LENGTH];   /* empty: several */
-    char device[PB_KEY_LENGTH]; /* key; empty: several or none */
-    char model[PB_TEXT_LENGTH];
-    char cause[PB_NAME_LENGTH];
-    char metric[PB_TEXT_LENGTH]; /* the one that moved most; empty: none */
-    char unit[PB_NAME_LENGTH];   /* of value and expected */
-    double value, expected, shift, sigmas, p;
-    uint64_t metrics, peers;
-    int64_t drain; /* 1: the node should take no more work */
-    char summary[PB_MESSAGE_LENGTH];
-    char evidence[PB_MESSAGE_LENGTH];
-    char evidence_path[PB_MESSAGE_LENGTH]; /* a path in this file */
-    char advice[PB_MESSAGE_LENGTH];
 };
 
 /* A row of /analysis/finding_members: one device that a finding is about. */

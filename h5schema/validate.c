@@ -205,11 +205,6 @@ static bool is_member_status(const char *status)
     return false;
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
 static void check_member(struct members *members, const struct pb_member *member)
 {
     struct walk *walk = members->walk;
@@ -223,7 +218,7 @@ static void check_member(struct members *members, const struct pb_member *member
                  (long long)member->rank, member->host);
     if (measured &&
         (members->key_count == 0 || bsearch(member->key, members->keys, members->key_count,
-                                            sizeof(*members->keys), compare_keys) == NULL))
+                                            sizeof(*members->keys), pb_key_compare) == NULL))
         complain(walk, "/fleet: rank %lld: its device \"%s\" is not in /devices",
                  (long long)member->rank, member->key);
     members->count++;

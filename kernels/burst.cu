@@ -1,6 +1,6 @@
 /*
- * Independent loads in flight: every warp of one CTA issues all of its loads and then waits for all
- * of them (N14 5.2). One kernel for each number of loads, so that nothing decides between them.
+ * Independent loads outstanding: every warp of one CTA issues all of its loads and then waits for
+ * all of them (N14 5.2). One kernel for each number of loads, so that nothing decides between them.
  *
  * Limit: between two loads stands the addition that makes the next address, a cycle or two against
  * hundreds that a miss takes.

@@ -66,7 +66,7 @@ __device__ __forceinline__ void pb_trace(const struct pb_kernel_chase &chase)
         count = chase.record;
     }
     pb_copy_out(pb_recording(chase, number), 0, capacity * PB_KERNEL_RECORD_BYTES);
-    pb_tell(pb_result(chase.place, number), chain.where());
+    pb_record_result(pb_result(chase.place, number), chain.where());
 }
 
 template <class Load, class Warm = pb_warm_same>
@@ -95,8 +95,8 @@ __device__ __forceinline__ void pb_time(const struct pb_kernel_chase &chase)
         warm = job.warm;
         timed = chase.timed;
     }
-    pb_tell_times(pb_result(chase.place, number), start, end, start_ns, end_ns);
-    pb_tell(pb_result(chase.place, number), chain.where());
+    pb_record_times(pb_result(chase.place, number), start, end, start_ns, end_ns);
+    pb_record_result(pb_result(chase.place, number), chain.where());
 }
 
 /* Plain names: the check of the machine code finds kernels by them. */

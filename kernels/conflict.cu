@@ -62,7 +62,7 @@ __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &con
         return;
     result->base_address = pb_shared_base();
     result->wrong_lanes = wrong;
-    pb_tell(result, chain.at);
+    pb_record_result(result, chain.at);
 }
 
 extern "C" __global__ void pb_conflict_4(const __grid_constant__ struct pb_kernel_conflict conflict)

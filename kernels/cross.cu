@@ -1,6 +1,6 @@
 /*
  * Chases whose warm loads go by another path of the same array, all or all but the first: what
- * those leave behind and what they evict tells which paths share a cache (M16 4.6).
+ * those leave behind and what they evict shows which paths share a cache (M16 4.6).
  *
  * The chain has the form of the measured path. So a warm load first works out the slot's place in
  * the array and fetches it by its own path from there: slower than a chase, but it is not timed.

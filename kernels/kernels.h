@@ -84,12 +84,12 @@ struct pb_kernel_fault {
     uint64_t found;
 };
 
-/* SMs that can be told apart: %smid goes up to here. */
+/* SMs that can be distinguished: %smid goes up to here. */
 enum { PB_KERNEL_SMS = 256 };
 
 /*
  * Lies in device memory and is written anew before each launch. `claims` says who may work: where
- * the jobs go to given SMs, each of these holds its job's number plus one, and 0 is nobody's work;
+ * the jobs go to given SMs, each of these holds its job's number plus one, and 0 is no job;
  * else each holds 1, and whoever is first on an SM takes the next job.
  */
 struct pb_kernel_control {
@@ -138,7 +138,7 @@ struct pb_kernel_chase {
     uint64_t recordings;   /* of traced kernels: PB_KERNEL_RECORD_BYTES * capacity of each job */
     uint64_t timed;        /* loads of a timed kernel: one number, so that its loop is uniform */
     uint32_t record;       /* stamped loads of a traced one */
-    uint64_t fault;        /* struct pb_kernel_fault: where links are bad, nobody walks */
+    uint64_t fault;        /* struct pb_kernel_fault: where links are bad, no chase runs */
     uint64_t offsets;      /* shared memory: uint64_t[offset_count] */
     uint32_t offset_count; /* shared memory: slots to link, in order */
     uint32_t chain_bytes;  /* shared memory: the chain lies before the recording */

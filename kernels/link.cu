@@ -56,7 +56,7 @@ __global__ void pb_link_compare(struct pb_kernel_chain chain)
 
 /*
  * The list of offsets is read with a hint that it will not be needed again. What is loaded must be
- * used: a warp that ends with loads under way takes their copies in the near half of L2 with it
+ * used: a warp that ends with loads outstanding takes their copies in the near half of L2 with it
  * (seen on an H200: the last dozen loads of every thread stayed far).
  */
 __global__ void pb_link_read(struct pb_kernel_chain chain)

@@ -10,7 +10,7 @@
 
 enum {
     PB_PAIR_THREADS = 1024,
-    PB_PAIR_AT_ONCE = 8,        /* accesses of a thread in flight */
+    PB_PAIR_AT_ONCE = 8,        /* accesses of a thread outstanding */
     PB_PAIR_SECTOR_BYTES = 32,  /* the least that goes to L2 */
     PB_PAIR_CONSTANT_LINE = 64, /* or more: each a miss of the first constant cache */
     PB_PAIR_CONSTANT_LAPS = 2,

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Every CTA of cta_count, in clusters of size, tells its SM. */
+/* Every CTA of cta_count, in clusters of size, reports its SM. */
 struct pb_kernel_clusters {
     uint64_t sms; /* uint32_t[cta_count] */
     uint32_t size, cta_count;

@@ -70,7 +70,7 @@ enum pb_kernel_work_kind {
     PB_KERNEL_WORK_KINDS
 };
 
-/* The words that a thread of a reading kind has in flight. */
+/* The words that a thread of a reading kind has outstanding. */
 enum { PB_KERNEL_WORK_AT_ONCE = 4, PB_KERNEL_BULK_DEPTH_MAX = 16 };
 
 /* Pieces, and how many of them all threads read at once. */

@@ -25,13 +25,13 @@ __device__ __forceinline__ uint32_t pb_link_shared(const struct pb_kernel_chase 
     return first;
 }
 
-__device__ __forceinline__ void pb_tell_shared(const struct pb_kernel_chase &chase, int number,
-                                               uint32_t last)
+__device__ __forceinline__ void pb_record_shared_result(const struct pb_kernel_chase &chase,
+                                                        int number, uint32_t last)
 {
     struct pb_kernel_result *result = pb_result(chase.place, number);
 
     result->base_address = pb_shared_base();
-    pb_tell(result, last);
+    pb_record_result(result, last);
 }
 
 extern "C" __global__ void pb_trace_shared(const __grid_constant__ struct pb_kernel_chase chase)
@@ -57,7 +57,7 @@ extern "C" __global__ void pb_trace_shared(const __grid_constant__ struct pb_ker
         count = chase.record;
     }
     pb_copy_out(pb_recording(chase, number), chase.chain_bytes, capacity * PB_KERNEL_RECORD_BYTES);
-    pb_tell_shared(chase, number, chain.at);
+    pb_record_shared_result(chase, number, chain.at);
 }
 
 extern "C" __global__ void pb_time_shared(const __grid_constant__ struct pb_kernel_chase chase)
@@ -83,8 +83,8 @@ extern "C" __global__ void pb_time_shared(const __grid_constant__ struct pb_kern
         warm = job.warm;
         timed = chase.timed;
     }
-    pb_tell_times(pb_result(chase.place, number), start, end, start_ns, end_ns);
-    pb_tell_shared(chase, number, chain.at);
+    pb_record_times(pb_result(chase.place, number), start, end, start_ns, end_ns);
+    pb_record_shared_result(chase, number, chain.at);
 }
 
 extern "C" pb_kernel_chaser pb_kernel_shared_chaser(int is_traced)

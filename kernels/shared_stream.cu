@@ -3,7 +3,7 @@
  * shared memory to the other, again and again.
  *
  * All CTAs of an SM start together: each waits until all have come, because a first one that runs
- * alone would stretch the time. Limit: an SM that got another number of CTAs than asked for tells
+ * alone would stretch the time. Limit: an SM that got another number of CTAs than requested reports
  * so in `arrived`, after waiting in vain; its time is worth nothing.
  */
 #include "kernels/span.cuh"

@@ -42,7 +42,7 @@ __device__ __forceinline__ void pb_stamps(const struct pb_kernel_stamp &stamp)
         count = stamp.record;
     }
     pb_copy_out(stamp.recording, 0, capacity * PB_KERNEL_RECORD_BYTES);
-    pb_tell(pb_result(stamp.place, 0), chain.at);
+    pb_record_result(pb_result(stamp.place, 0), chain.at);
 }
 
 extern "C" __global__ void pb_stamp_empty(struct pb_kernel_stamp stamp)

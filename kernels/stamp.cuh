@@ -1,7 +1,7 @@
 /*
  * What all stamped and timed kernels share: the clock, the loop that records, and the launch.
  *
- * Limit: the order of instructions is asked for here with volatile assembly, but only the check of
+ * Limit: the order of instructions is requested here with volatile assembly, but only the check of
  * the machine code (tests/kernels) proves that the compiler has kept it.
  */
 #ifndef PB_KERNELS_STAMP_CUH
@@ -212,15 +212,16 @@ __device__ __forceinline__ struct pb_kernel_result *pb_result(const struct pb_ke
     return (struct pb_kernel_result *)place.results + job;
 }
 
-__device__ __forceinline__ void pb_tell(struct pb_kernel_result *result, uint64_t last_address)
+__device__ __forceinline__ void pb_record_result(struct pb_kernel_result *result,
+                                                 uint64_t last_address)
 {
     result->last_address = last_address;
     result->sm_id = pb_sm_id();
     result->runs = 1;
 }
 
-__device__ __forceinline__ void pb_tell_times(struct pb_kernel_result *result, uint64_t start,
-                                              uint64_t end, uint64_t start_ns, uint64_t end_ns)
+__device__ __forceinline__ void pb_record_times(struct pb_kernel_result *result, uint64_t start,
+                                                uint64_t end, uint64_t start_ns, uint64_t end_ns)
 {
     result->start_cycles = start;
     result->end_cycles = end;

@@ -1,6 +1,6 @@
 /*
  * Throughput of global memory: one pass of copying, reading or writing, with ILP independent words
- * in flight per thread (M16 5.1). Coalesced: in each step neighbouring threads take neighbouring
+ * outstanding per thread (M16 5.1). Coalesced: in each step neighbouring threads take neighbouring
  * words, and a thread's own words lie one grid apart.
  *
  * All data follow a pattern of their index, so that every pass can be checked word for word.

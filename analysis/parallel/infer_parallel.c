@@ -126,10 +126,10 @@ static struct pb_estimate find_knee(const double *cells, size_t shares, size_t s
 
 enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"memory", true}, {"share", false}, {"quantity", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 3, err);
     size_t memory, shares, step;
     struct pb_estimate knee;
     const double *cells;
@@ -394,11 +394,12 @@ static enum pb_status state_parts(const struct pb_case *at, const struct arrays 
 
 enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"footprint", false}, {"line", false}};
+    static const struct pb_axis_requirement requirements[] = {{"footprint", false},
+                                                              {"line", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     double dram = pb_parameters_number(at->parameters, "dram", "latency_cycles"), *values;
     struct arrays arrays = {.sizes = matrix->axes[0].values};
-    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 2, err);
     size_t count;
 
     if (status != PB_OK)
@@ -434,11 +435,12 @@ enum pb_status pb_infer_l2_whole(const struct pb_case *at, struct pb_error *err)
 
 enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"memory", true}, {"word", false}, {"sm", false}};
+    static const struct pb_axis_requirement requirements[] = {
+        {"memory", true}, {"word", false}, {"sm", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     struct pb_parameter *answer;
     size_t memory, words, sms;
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 3, err);
     double best = 0.0;
 
     if (status != PB_OK)
@@ -475,14 +477,14 @@ enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err
 
 enum pb_status pb_infer_atomic_rate(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"pattern", true}, {"line", false}};
+    static const struct pb_axis_requirement requirements[] = {{"pattern", true}, {"line", false}};
     static const struct {
         const char *pattern, *answer;
     } rows[] = {{"one_address", "address_per_cycle"},
                 {"one_line", "line_per_cycle"},
                 {"spread", "spread_per_cycle"}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 2, err);
 
     for (size_t i = 0; status == PB_OK && i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t lines = matrix->axes[1].length;
@@ -498,9 +500,9 @@ enum pb_status pb_infer_atomic_rate(const struct pb_case *at, struct pb_error *e
 
 enum pb_status pb_infer_bulk_copy(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"size", false}, {"quantity", true}};
+    static const struct pb_axis_requirement requirements[] = {{"size", false}, {"quantity", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 2, err);
     size_t best = 0, sizes;
     double value;
 
@@ -578,9 +580,9 @@ static enum pb_status state_side(const struct pb_case *at, const char *side, boo
 
 enum pb_status pb_infer_atomic_sides(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"line", false}, {"quantity", true}};
+    static const struct pb_axis_requirement requirements[] = {{"line", false}, {"quantity", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 2, err);
     double *sorted = NULL, limit = 0.0;
     size_t count = 0, split = 0;
 
@@ -636,9 +638,10 @@ static enum pb_status state_side_rates(const struct pb_case *at, size_t quantity
 
 enum pb_status pb_infer_l2_side_read(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"home", true}, {"quantity", true}, {"sm", false}};
+    static const struct pb_axis_requirement requirements[] = {
+        {"home", true}, {"quantity", true}, {"sm", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 3, err);
     size_t alone, together, count;
 
     if (status != PB_OK)
@@ -665,7 +668,7 @@ enum pb_status pb_infer_l2_side_read(const struct pb_case *at, struct pb_error *
  */
 enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"access", true}, {"line", false}};
+    static const struct pb_axis_requirement requirements[] = {{"access", true}, {"line", false}};
     static const char *const accesses[] = {"persisting", "normal"};
     static const char *const answers[] = {"persisting_share", "normal_share"};
     const struct pb_recording *recording = &at->recordings[0];
@@ -673,7 +676,7 @@ enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error
     double dram = pb_parameters_number(at->parameters, "dram", "latency_cycles");
     double limit, *sorted = NULL;
     size_t alone, lines, count = 0;
-    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 2, err);
 
     if (status != PB_OK)
         return status;
@@ -718,9 +721,9 @@ enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error
 
 enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"sm", false}, {"other", false}};
+    static const struct pb_axis_requirement requirements[] = {{"sm", false}, {"other", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 2, err);
     double *others;
     size_t sms;
 
@@ -746,10 +749,10 @@ enum pb_status pb_infer_cluster_shared(const struct pb_case *at, struct pb_error
 
 enum pb_status pb_infer_cluster_shared_rate(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"size", false}};
+    static const struct pb_axis_requirement requirements[] = {{"size", false}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
     struct pb_estimate values[PB_LIST_MAX];
-    enum pb_status status = pb_axes_check(matrix, wishes, 1, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 1, err);
     size_t sizes;
 
     if (status != PB_OK)
@@ -779,10 +782,10 @@ static void state_errors(struct pb_parameter *errors, struct pb_parameter *limit
 
 enum pb_status pb_infer_compute(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"phase", true}, {"sm", false}, {"quantity", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 3, err);
     double runs = 0.0, wrong = 0.0;
 
     if (status != PB_OK)
@@ -822,10 +825,10 @@ static double sum_of(const struct pb_matrix *matrix, const char *quantity)
 
 enum pb_status pb_infer_sustained(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"time", false}, {"quantity", true}};
+    static const struct pb_axis_requirement requirements[] = {{"time", false}, {"quantity", true}};
     bool is_compute = strcmp(at->inference->memory, "compute") == 0;
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 2, err);
     double count, wrong;
 
     if (status == PB_OK && is_compute && at->info->sm_count == 1)

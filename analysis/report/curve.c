@@ -5,12 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+#include "analysis/statistics/sort.h"
 
 double pb_point_mean(const struct pb_series *series, const struct pb_point *point)
 {
@@ -39,7 +34,7 @@ double pb_point_median(struct pb_page *page, const struct pb_series *series,
     }
     for (size_t i = 0; i < accesses.count; i++)
         cycles[i] = pb_access_cycles(&accesses, i);
-    qsort(cycles, accesses.count, sizeof(*cycles), compare_numbers);
+    pb_sort(cycles, accesses.count);
     median = cycles[accesses.count / 2];
     free(cycles);
     return median;
@@ -132,8 +127,7 @@ struct pb_curve pb_curve_accesses(struct pb_page *page, const struct pb_series *
         for (size_t i = 0; i < accesses.count && curve.count < series->access_count; i++)
             curve.x[curve.count++] = pb_access_cycles(&accesses, i);
     }
-    if (curve.count > 0)
-        qsort(curve.x, curve.count, sizeof(*curve.x), compare_numbers);
+    pb_sort(curve.x, curve.count);
     return curve;
 }
 
@@ -157,7 +151,7 @@ struct pb_curve pb_curve_matrix(struct pb_page *page, const struct pb_matrix *ma
 }
 
 const char *pb_figure_check(const struct pb_figure_case *at, const struct pb_matrix *matrix,
-                            const struct pb_axis_wish *axes, size_t count)
+                            const struct pb_axis_requirement *axes, size_t count)
 {
     struct pb_error err = PB_ERROR_INIT;
 

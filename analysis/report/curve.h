@@ -48,7 +48,7 @@ struct pb_curve pb_curve_matrix(struct pb_page *page, const struct pb_matrix *ma
  * NULL where a recording's matrix has these axes, else the reason why it cannot be drawn.
  */
 const char *pb_figure_check(const struct pb_figure_case *at, const struct pb_matrix *matrix,
-                            const struct pb_axis_wish *axes, size_t count);
+                            const struct pb_axis_requirement *axes, size_t count);
 
 /* A place's number; its rank where places have labels. */
 double pb_axis_value(const struct pb_axis *axis, size_t place);

@@ -54,11 +54,11 @@ static enum pb_status give_once(void *context, const char *test, struct pb_recor
 
 static double observe_metric(const struct evidence *evidence, size_t device)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_subject subject = {.key = "device"};
     struct single single = {evidence, device, false};
     struct pb_recordings recordings = {&single, give_once};
-    struct pb_witness witness = {.subject = &subject, .recordings = &recordings};
+    struct pb_metric_source metric_source = {.subject = &subject, .recordings = &recordings};
     struct pb_state *states = NULL;
     struct pb_error err = PB_ERROR_INIT;
     char tests[1][PB_KEY_LENGTH];
@@ -66,15 +66,17 @@ static double observe_metric(const struct evidence *evidence, size_t device)
 
     PB_TEXT_SET(tests[0], evidence->test);
     if (evidence->test[0] != '\0') {
-        witness.tests = (const char(*)[PB_KEY_LENGTH])tests;
-        witness.test_count = 1;
+        metric_source.tests = (const char(*)[PB_KEY_LENGTH])tests;
+        metric_source.test_count = 1;
     } else if (evidence->source->states(evidence->source->context, device, &states,
-                                        &witness.state_count, &err) == PB_OK) {
-        witness.states = states;
+                                        &metric_source.state_count, &err) == PB_OK) {
+        metric_source.states = states;
     }
-    if (pb_observe(&sheet, &witness, &err) == PB_OK)
-        value = pb_sheet_cell(&sheet, 0, pb_sheet_find(&sheet, evidence->finding->metric)).value;
-    pb_sheet_clear(&sheet);
+    if (pb_observe(&features, &metric_source, &err) == PB_OK)
+        value = pb_features_reading(&features, 0,
+                                    pb_features_find(&features, evidence->finding->row->metric))
+                    .value;
+    pb_features_clear(&features);
     free(states);
     return value;
 }
@@ -101,7 +103,7 @@ static bool is_peer(const struct evidence *evidence, size_t device)
     const struct pb_report_device *devices = evidence->report->devices;
 
     return devices[device].is_recorded && !is_member(evidence->finding, device) &&
-           strcmp(devices[device].model, devices[evidence->members[0]].model) == 0;
+           strcmp(devices[device].member->model, devices[evidence->members[0]].member->model) == 0;
 }
 
 static bool choose_devices(struct evidence *evidence)
@@ -127,7 +129,7 @@ static bool choose_devices(struct evidence *evidence)
 /* "/devices/n1.gpu0/tests/host_link": the test; "…/state": none. */
 static void read_path(struct evidence *evidence)
 {
-    const char *tests = strstr(evidence->finding->evidence_path, "/tests/");
+    const char *tests = strstr(evidence->finding->row->evidence_path, "/tests/");
 
     if (tests != NULL)
         PB_TEXT_SET(evidence->test, tests + strlen("/tests/"));
@@ -144,16 +146,16 @@ static void draw_among_peers(const struct evidence *evidence)
         {"", PB_MARK_DOTS, false, evidence->member_count, x, y, NULL, NULL},
         {"", PB_MARK_DOTS, true, evidence->peer_count, peers, rows, NULL, NULL}};
     struct pb_plot plot = {.title = "Among its peers",
-                           .x = {.label = finding->metric, .unit = finding->unit},
+                           .x = {.label = finding->row->metric, .unit = finding->row->unit},
                            .y = {.label = "", .unit = "", .names = names},
                            .series = series,
                            .series_count = 2,
-                           .reference = finding->expected,
-                           .reference_label = isfinite(finding->expected) ? "expected" : NULL,
+                           .reference = finding->row->expected,
+                           .reference_label = isfinite(finding->row->expected) ? "expected" : NULL,
                            .is_wide = true};
 
     for (size_t i = 0; i < evidence->member_count; i++) {
-        names[i] = evidence->report->devices[evidence->members[i]].key;
+        names[i] = evidence->report->devices[evidence->members[i]].member->key;
         x[i] = metric_of(evidence, evidence->members[i]);
         y[i] = (double)i;
     }
@@ -166,7 +168,7 @@ static void draw_among_peers(const struct evidence *evidence)
     plot.description = pb_page_text(evidence->page,
                                     "%s of %zu deviating device%s and %zu of %zu "
                                     "peers of the same model.",
-                                    finding->metric, evidence->member_count,
+                                    finding->row->metric, evidence->member_count,
                                     evidence->member_count == 1 ? "" : "s", evidence->peer_count,
                                     evidence->all_peers);
     pb_plot_write(evidence->page, &plot);
@@ -182,7 +184,7 @@ static const char *phase_of(const struct evidence *evidence, const struct pb_ser
         const struct pb_point *point;
         size_t at = 0;
 
-        if (strncmp(evidence->finding->metric, "dram_near", 9) == 0 && i == 0)
+        if (strncmp(evidence->finding->row->metric, "dram_near", 9) == 0 && i == 0)
             continue;
         while ((point = pb_point_next(series, &pick, &at)) != NULL)
             if (point->count >= 100)
@@ -217,7 +219,7 @@ static bool read_ecdf(const struct evidence *evidence, size_t device, bool is_ba
     }
     pb_recording_clear(&recording);
     *series_out = (struct pb_plot_series){
-        .name = is_background ? NULL : evidence->report->devices[device].key,
+        .name = is_background ? NULL : evidence->report->devices[device].member->key,
         .mark = PB_MARK_STEP,
         .is_background = is_background,
         .count = QUANTILES + 2,
@@ -271,7 +273,7 @@ static bool read_sms(const struct evidence *evidence, size_t device, bool is_bac
     }
     pb_recording_clear(&recording);
     *series_out = (struct pb_plot_series){
-        .name = is_background ? NULL : evidence->report->devices[device].key,
+        .name = is_background ? NULL : evidence->report->devices[device].member->key,
         .mark = PB_MARK_DOTS,
         .is_background = is_background,
         .count = count,
@@ -321,7 +323,7 @@ static bool read_states(const struct evidence *evidence, size_t device, bool is_
     if (x == NULL || y == NULL || count == 0)
         return false;
     *series_out = (struct pb_plot_series){
-        .name = is_background ? NULL : evidence->report->devices[device].key,
+        .name = is_background ? NULL : evidence->report->devices[device].member->key,
         .mark = PB_MARK_STEP,
         .is_background = is_background,
         .count = pb_curve_thin(x, y, count),
@@ -365,7 +367,7 @@ void pb_evidence_write(const struct pb_report *report, const struct pb_report_so
     page->table = table.file;
     fputs("<div class=plots tabindex=0 role=group aria-label=\"Evidence of this finding\">",
           page->out);
-    if (finding->metric[0] != '\0')
+    if (finding->row->metric[0] != '\0')
         draw_among_peers(&evidence);
     draw_sms(&evidence);
     draw_accesses(&evidence);

@@ -5,21 +5,21 @@
 
 #include "analysis/report/figures.h"
 
-const struct pb_report_parameter *pb_figure_parameter(const struct pb_figure_case *at,
-                                                      const char *memory, const char *name)
+const struct pb_parameter_row *pb_figure_parameter(const struct pb_figure_case *at,
+                                                   const char *memory, const char *name)
 {
     const struct pb_report_device *device = &at->report->devices[at->device];
 
     for (size_t i = 0; i < device->parameter_count; i++)
         if (strcmp(device->parameters[i].memory, memory) == 0 &&
-            strcmp(device->parameters[i].name, name) == 0)
+            strcmp(device->parameters[i].parameter, name) == 0)
             return &device->parameters[i];
     return NULL;
 }
 
 double pb_figure_number(const struct pb_figure_case *at, const char *memory, const char *name)
 {
-    const struct pb_report_parameter *parameter = pb_figure_parameter(at, memory, name);
+    const struct pb_parameter_row *parameter = pb_figure_parameter(at, memory, name);
 
     return parameter == NULL || parameter->value[0] == '\0' ? NAN : parameter->number;
 }
@@ -27,7 +27,7 @@ double pb_figure_number(const struct pb_figure_case *at, const char *memory, con
 size_t pb_figure_list(const struct pb_figure_case *at, const char *memory, const char *name,
                       double **numbers_out)
 {
-    const struct pb_report_parameter *parameter = pb_figure_parameter(at, memory, name);
+    const struct pb_parameter_row *parameter = pb_figure_parameter(at, memory, name);
     double *numbers = pb_page_numbers(at->page, PB_MESSAGE_LENGTH);
     size_t count = 0;
 

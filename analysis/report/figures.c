@@ -102,7 +102,7 @@ const struct pb_figure pb_figures[] = {
      "What L2 keeps where it is asked to",
      PB_FROM_TESTS,
      {"l2_persistence"},
-     "An SM reads an array of an eighth of L2, with and without the wish that it be kept; then all "
+     "An SM reads an array of an eighth of L2, with and without the request to keep it; then all "
      "SMs write twice the size of L2. Lines that were kept take as long as without these writes.",
      pb_figure_persistence},
     {"tlb",
@@ -414,7 +414,7 @@ static void load_tests(const struct pb_figure_case *at, struct loaded *loaded)
 /* Where the data lies. */
 static void write_paths(const struct pb_figure_case *at, const struct loaded *loaded)
 {
-    const char *key = at->report->devices[at->device].key;
+    const char *key = at->report->devices[at->device].member->key;
     FILE *out = at->page->out;
     size_t named = 0;
 

@@ -45,8 +45,8 @@ void pb_figures_write(const struct pb_report *report, const struct pb_report_sou
                       size_t device, const struct pb_device_info *info, struct pb_page *page);
 
 /* The parameter of that name; NULL: the analysis has none. */
-const struct pb_report_parameter *pb_figure_parameter(const struct pb_figure_case *at,
-                                                      const char *memory, const char *name);
+const struct pb_parameter_row *pb_figure_parameter(const struct pb_figure_case *at,
+                                                   const char *memory, const char *name);
 /* Its value, its interval; NaN where it is none. */
 double pb_figure_number(const struct pb_figure_case *at, const char *memory, const char *name);
 /* "[1, null, 3]" as numbers, NaN for null; in the page's scratch. Returns how many. */

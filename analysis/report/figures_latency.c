@@ -39,7 +39,7 @@ const char *pb_figure_ladder(const struct pb_figure_case *at)
         .is_wide = true};
 
     for (size_t i = 0; i < COUNT; i++) {
-        const struct pb_report_parameter *latency =
+        const struct pb_parameter_row *latency =
             pb_figure_parameter(at, levels[i].memory, "latency_cycles");
 
         if (latency == NULL || latency->value[0] == '\0')
@@ -393,7 +393,7 @@ const char *pb_figure_tlb(const struct pb_figure_case *at)
 /* How a parameter was found, and of its parts why some were not. */
 static void write_method(const struct pb_figure_case *at, const char *memory, const char *name)
 {
-    const struct pb_report_parameter *parameter = pb_figure_parameter(at, memory, name);
+    const struct pb_parameter_row *parameter = pb_figure_parameter(at, memory, name);
 
     if (parameter == NULL || parameter->method[0] == '\0')
         return;
@@ -513,7 +513,8 @@ const char *pb_figure_prefetch(const struct pb_figure_case *at)
 
 const char *pb_figure_saavedra(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"array_bytes", false}, {"stride_bytes", false}};
+    static const struct pb_axis_requirement axes[] = {{"array_bytes", false},
+                                                      {"stride_bytes", false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 2);
     struct pb_heat_map map = {.title = "Average latency over array and stride",

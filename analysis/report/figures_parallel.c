@@ -24,7 +24,7 @@ static void mark_knee(const struct pb_figure_case *at, const char *memory,
 /* Memory × share × quantity: the median and the 95% quantile over the traffic that was read. */
 const char *pb_figure_loaded(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {
+    static const struct pb_axis_requirement axes[] = {
         {"memory", true}, {"share", false}, {"quantity", true}};
     static const char *const quantities[] = {"median", "q95"};
     static const char *const names[] = {"median", "95%"};
@@ -66,13 +66,6 @@ const char *pb_figure_loaded(const struct pb_figure_case *at)
 
 /* ---- all of L2 ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Quantiles of a row's finite values, but the largest, which would be the range of the axis. */
 static struct pb_curve read_quantiles(struct pb_page *page, const double *row, size_t length,
                                       size_t quantiles)
@@ -87,7 +80,7 @@ static struct pb_curve read_quantiles(struct pb_page *page, const double *row, s
     for (size_t i = 0; i < length; i++)
         if (isfinite(row[i]))
             sorted[count++] = row[i];
-    qsort(sorted, count, sizeof(*sorted), compare_numbers);
+    pb_sort(sorted, count);
     for (size_t q = 0; count > 0 && q < quantiles; q++) {
         curve.x[q] = (double)q / (double)quantiles;
         curve.y[q] = sorted[q * (count - 1) / quantiles];
@@ -179,7 +172,7 @@ static void draw_shares(const struct pb_figure_case *at, const struct pb_matrix 
 /* Footprint × line. */
 const char *pb_figure_whole_l2(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"footprint", false}, {"line", false}};
+    static const struct pb_axis_requirement axes[] = {{"footprint", false}, {"line", false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 2);
 
@@ -194,7 +187,7 @@ const char *pb_figure_whole_l2(const struct pb_figure_case *at)
 const char *pb_figure_persistence(const struct pb_figure_case *at)
 {
     enum { ACCESSES = 3, QUANTILES = 60 };
-    static const struct pb_axis_wish axes[] = {{"access", true}, {"line", false}};
+    static const struct pb_axis_requirement axes[] = {{"access", true}, {"line", false}};
     static const struct {
         const char *label, *name;
     } accesses[ACCESSES] = {{"alone", "nothing else written"},
@@ -281,10 +274,11 @@ static struct pb_curve far_rates(struct pb_page *page, const struct pb_matrix *m
 /* Memory × word × SM: of each memory the best word. Company × SM: an SM that reads L2 alone. */
 const char *pb_figure_sm_rates(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish by_word[] = {{"memory", true}, {"word", false}, {"sm", false}};
-    static const struct pb_axis_wish by_company[] = {{"company", true}, {"sm", false}};
+    static const struct pb_axis_requirement by_word[] = {
+        {"memory", true}, {"word", false}, {"sm", false}};
+    static const struct pb_axis_requirement by_company[] = {{"company", true}, {"sm", false}};
     const struct pb_recording *peak = pb_figure_recording(at, 0);
-    static const struct pb_axis_wish by_home[] = {
+    static const struct pb_axis_requirement by_home[] = {
         {"home", true}, {"quantity", true}, {"sm", false}};
     const struct pb_recording *company = pb_figure_recording(at, 1);
     const struct pb_recording *sides = pb_figure_recording(at, 2);
@@ -337,7 +331,7 @@ const char *pb_figure_sm_rates(const struct pb_figure_case *at)
 /* Pattern × line. */
 const char *pb_figure_atomics(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"pattern", true}, {"line", false}};
+    static const struct pb_axis_requirement axes[] = {{"pattern", true}, {"line", false}};
     static const char *const labels[] = {"one_address", "one_line", "spread"};
     static const char *const names[] = {"one address", "one line", "one address each"};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
@@ -399,7 +393,7 @@ static void draw_quantities(const struct pb_figure_case *at, const struct pb_mat
 /* Line × quantity. */
 const char *pb_figure_atomic_sides(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"line", false}, {"quantity", true}};
+    static const struct pb_axis_requirement axes[] = {{"line", false}, {"quantity", true}};
     static const struct quantity quantities[] = {
         {"latency", "An addition that waits for the one before", "Latency", "cycle"},
         {"rate", "Additions of all threads of the SM", "Additions", "1/cycle"}};
@@ -416,7 +410,7 @@ const char *pb_figure_atomic_sides(const struct pb_figure_case *at)
 /* Size × quantity. */
 const char *pb_figure_bulk(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"size", false}, {"quantity", true}};
+    static const struct pb_axis_requirement axes[] = {{"size", false}, {"quantity", true}};
     static const struct quantity quantities[] = {
         {"latency", "One copy, until it is there", "Latency", "cycle"},
         {"throughput", "Eight copies at a time, on all SMs", "Throughput of an SM", "byte/cycle"}};
@@ -460,8 +454,8 @@ static void draw_cluster_rates(const struct pb_figure_case *at, const struct pb_
 /* SM × other, NaN where two never met; an SM's own would hide the differences of the others. */
 const char *pb_figure_clusters(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish by_pair[] = {{"sm", false}, {"other", false}};
-    static const struct pb_axis_wish by_size[] = {{"size", false}};
+    static const struct pb_axis_requirement by_pair[] = {{"sm", false}, {"other", false}};
+    static const struct pb_axis_requirement by_size[] = {{"size", false}};
     const struct pb_recording *pairs = pb_figure_recording(at, 0);
     const struct pb_recording *rates = pb_figure_recording(at, 1);
     const char *reason = NULL;

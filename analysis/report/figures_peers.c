@@ -11,7 +11,7 @@ static struct pb_plot_axis peer_axis(const struct pb_figure_case *at,
                                      const struct pb_matrix *matrix)
 {
     const struct pb_report *report = at->report;
-    const char *host = report->devices[at->device].host;
+    const char *host = report->devices[at->device].member->host;
     const struct pb_axis *axis = &matrix->axes[0];
     /* a pointer takes no more than a number */
     const char **names = (const char **)(void *)pb_page_numbers(at->page, axis->length);
@@ -19,9 +19,10 @@ static struct pb_plot_axis peer_axis(const struct pb_figure_case *at,
     for (size_t i = 0; names != NULL && i < axis->length; i++) {
         names[i] = axis->labels[i];
         for (size_t k = 0; k < report->device_count; k++)
-            if (strcmp(report->devices[k].host, host) == 0 &&
-                strcmp(report->devices[k].pci_bus_id, axis->labels[i]) == 0)
-                names[i] = pb_page_text(at->page, "gpu%lld", (long long)report->devices[k].slot);
+            if (strcmp(report->devices[k].member->host, host) == 0 &&
+                strcmp(report->devices[k].member->pci_bus_id, axis->labels[i]) == 0)
+                names[i] =
+                    pb_page_text(at->page, "gpu%lld", (long long)report->devices[k].member->slot);
     }
     return (struct pb_plot_axis){.label = "Peer",
                                  .unit = "",
@@ -56,7 +57,7 @@ static struct pb_curve read_peers(struct pb_page *page, const struct pb_matrix *
 /* Peer × path × state × line: the median of the lines, less the overhead of the stamps. */
 const char *pb_figure_peer_chase(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {
+    static const struct pb_axis_requirement axes[] = {
         {"peer", true}, {"path", true}, {"state", true}, {"line", false}};
     static const struct {
         const char *path, *state, *name;
@@ -99,7 +100,8 @@ const char *pb_figure_peer_chase(const struct pb_figure_case *at)
 /* Peer × way × engine: a plot for each way. */
 const char *pb_figure_peer_copy(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"peer", true}, {"way", true}, {"engine", true}};
+    static const struct pb_axis_requirement axes[] = {
+        {"peer", true}, {"way", true}, {"engine", true}};
     static const struct {
         const char *label, *title;
     } ways[] = {{"from_peer", "Copies from each peer"},

@@ -161,7 +161,8 @@ static int compare_lines(const void *a, const void *b)
 /* Touch × SM × line: atomics, of every so-maniest line, ordered by SM 0. */
 const char *pb_figure_slices(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"touch", true}, {"sm", false}, {"line", false}};
+    static const struct pb_axis_requirement axes[] = {
+        {"touch", true}, {"sm", false}, {"line", false}};
     enum { COLUMNS = 64 };
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 3);
@@ -203,7 +204,8 @@ const char *pb_figure_slices(const struct pb_figure_case *at)
 /* Kind × SM × other: constants, each row over its diagonal. */
 const char *pb_figure_sm_pairs(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"kind", true}, {"sm", false}, {"other", false}};
+    static const struct pb_axis_requirement axes[] = {
+        {"kind", true}, {"sm", false}, {"other", false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 3);
     size_t kind = 0;
@@ -306,7 +308,7 @@ static void draw_lines(const struct pb_figure_case *at, const struct pb_matrix *
 static const char *draw_study(const struct pb_figure_case *at, const char *axis, const char *title,
                               const char *label)
 {
-    const struct pb_axis_wish axes[] = {{"threads", false}, {axis, false}};
+    const struct pb_axis_requirement axes[] = {{"threads", false}, {axis, false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 2);
     struct pb_plot plot = {.title = title,
@@ -333,7 +335,7 @@ const char *pb_figure_spill(const struct pb_figure_case *at)
 
 const char *pb_figure_coalesce(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {
+    static const struct pb_axis_requirement axes[] = {
         {"kind", true}, {"threads", false}, {"parameter_bytes", false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 3);

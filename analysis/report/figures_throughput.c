@@ -92,10 +92,10 @@ static const char *draw_outstanding(const struct pb_figure_case *at, size_t test
     } kinds[] = {{"lanes", "loads", "lanes", "Loads"},
                  {"loads", "warps", "loads", "Warps"},
                  {"warps", "lanes", "warps", "Lanes"}};
-    const struct pb_axis_wish axes[] = {{"statistic", true},
-                                        {"traffic", true},
-                                        {kinds[test].axis, false},
-                                        {kinds[test].over, false}};
+    const struct pb_axis_requirement axes[] = {{"statistic", true},
+                                               {"traffic", true},
+                                               {kinds[test].axis, false},
+                                               {kinds[test].over, false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, test)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 4);
 
@@ -144,7 +144,7 @@ const char *pb_figure_mshr(const struct pb_figure_case *at)
 /* Direction × memory × bytes. */
 const char *pb_figure_host_link(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {
+    static const struct pb_axis_requirement axes[] = {
         {"direction", true}, {"memory", true}, {"bytes", false}};
     const struct pb_matrix *matrix = &pb_figure_recording(at, 0)->matrix;
     const char *reason = pb_figure_check(at, matrix, axes, 3);
@@ -192,7 +192,8 @@ static void fill_peers(const struct pb_figure_case *at, const size_t *devices, s
     columns = matrix->rank == 2 ? matrix->axes[1].length : 0;
     for (size_t i = 0; columns > 0 && i < matrix->axes[0].length; i++)
         for (size_t k = 0; matrix->axes[0].labels != NULL && k < count; k++)
-            if (strcmp(matrix->axes[0].labels[i], at->report->devices[devices[k]].pci_bus_id) == 0)
+            if (strcmp(matrix->axes[0].labels[i],
+                       at->report->devices[devices[k]].member->pci_bus_id) == 0)
                 values[row * count + k] = matrix->values[i * columns];
     pb_recording_clear(&recording);
 }
@@ -200,7 +201,7 @@ static void fill_peers(const struct pb_figure_case *at, const size_t *devices, s
 const char *pb_figure_peers(const struct pb_figure_case *at)
 {
     const struct pb_report *report = at->report;
-    const char *host = report->devices[at->device].host;
+    const char *host = report->devices[at->device].member->host;
     const char *names[PEERS_MAX];
     size_t devices[PEERS_MAX], count = 0;
     double *values;
@@ -212,8 +213,9 @@ const char *pb_figure_peers(const struct pb_figure_case *at)
         .shows_numbers = true};
 
     for (size_t i = 0; i < report->device_count && count < PEERS_MAX; i++)
-        if (report->devices[i].is_recorded && strcmp(report->devices[i].host, host) == 0) {
-            names[count] = pb_page_text(at->page, "gpu%lld", (long long)report->devices[i].slot);
+        if (report->devices[i].is_recorded && strcmp(report->devices[i].member->host, host) == 0) {
+            names[count] =
+                pb_page_text(at->page, "gpu%lld", (long long)report->devices[i].member->slot);
             devices[count++] = i;
         }
     values = pb_page_numbers(at->page, count * count);
@@ -237,7 +239,7 @@ const char *pb_figure_peers(const struct pb_figure_case *at)
 /* Time × quantity: a drawing for each quantity that has a unit worth an axis. */
 const char *pb_figure_sustained(const struct pb_figure_case *at)
 {
-    static const struct pb_axis_wish axes[] = {{"time", false}, {"quantity", true}};
+    static const struct pb_axis_requirement axes[] = {{"time", false}, {"quantity", true}};
     static const struct {
         const char *label, *title, *unit;
     } quantities[] = {{"throughput", "Throughput", "byte/s"},
@@ -314,7 +316,7 @@ const char *pb_figure_agreement(const struct pb_figure_case *at)
 {
     enum { SHARES = 3 };
     static const char *const shares[] = {"agreed", "contradicted", "undetermined"};
-    struct pb_report_agreement *rows = NULL;
+    struct pb_agreement_row *rows = NULL;
     size_t count = 0;
     struct pb_error err = PB_ERROR_INIT;
     struct pb_heat_map map = {

@@ -8,7 +8,6 @@
 
 #include "core/text.h"
 
-const char *const pb_report_severity_names[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
 const char *const pb_report_severity_symbols[] = {"✓", "▲", "✕", "?"};
 
 const struct pb_report_column pb_report_columns[PB_REPORT_COLUMNS] = {
@@ -20,30 +19,21 @@ const struct pb_report_column pb_report_columns[PB_REPORT_COLUMNS] = {
     [PB_REPORT_LINK_PEAK] = {"host_link", "peak_bytes_per_s", "byte/s", "Host link"},
 };
 
-/* Worse beats: OK, WARNING, UNKNOWN, CRITICAL. */
-static int rank_of(enum pb_report_severity severity)
+enum pb_severity pb_report_judge(const struct pb_report *report, enum pb_severity *worst_out)
 {
-    static const int ranks[] = {0, 1, 3, 2};
-
-    return ranks[severity];
-}
-
-enum pb_report_severity pb_report_judge(const struct pb_report *report,
-                                        enum pb_report_severity *worst_out)
-{
-    enum pb_report_severity all = report->is_judged ? PB_REPORT_OK : PB_REPORT_UNKNOWN;
+    enum pb_severity all = report->is_judged ? PB_SEVERITY_OK : PB_SEVERITY_UNKNOWN;
 
     for (size_t i = 0; i < report->device_count; i++)
-        worst_out[i] = PB_REPORT_OK;
+        worst_out[i] = PB_SEVERITY_OK;
     for (size_t i = 0; i < report->finding_count; i++) {
         const struct pb_report_finding *finding = &report->findings[i];
 
-        if (rank_of(finding->severity) > rank_of(all))
+        if (pb_severity_rank(finding->severity) > pb_severity_rank(all))
             all = finding->severity;
         for (size_t k = 0; k < finding->member_count; k++) {
-            enum pb_report_severity *worst = &worst_out[finding->members[k]];
+            enum pb_severity *worst = &worst_out[finding->members[k]];
 
-            if (rank_of(finding->severity) > rank_of(*worst))
+            if (pb_severity_rank(finding->severity) > pb_severity_rank(*worst))
                 *worst = finding->severity;
         }
     }
@@ -55,11 +45,12 @@ static size_t count_hosts(const struct pb_report *report)
     size_t count = 0;
 
     for (size_t i = 0; i < report->device_count; i++)
-        count += i == 0 || strcmp(report->devices[i].host, report->devices[i - 1].host) != 0;
+        count += i == 0 ||
+                 strcmp(report->devices[i].member->host, report->devices[i - 1].member->host) != 0;
     return count;
 }
 
-static size_t count_severity(const struct pb_report *report, enum pb_report_severity severity)
+static size_t count_severity(const struct pb_report *report, enum pb_severity severity)
 {
     size_t count = 0;
 
@@ -73,22 +64,22 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
-void pb_fleet_write_verdict(const struct pb_report *report, const enum pb_report_severity *worst,
-                            enum pb_report_severity all, struct pb_page *page)
+void pb_fleet_write_verdict(const struct pb_report *report, const enum pb_severity *worst,
+                            enum pb_severity all, struct pb_page *page)
 {
-    static const enum pb_report_severity order[] = {PB_REPORT_CRITICAL, PB_REPORT_UNKNOWN,
-                                                    PB_REPORT_WARNING};
+    static const enum pb_severity order[] = {PB_SEVERITY_CRITICAL, PB_SEVERITY_UNKNOWN,
+                                             PB_SEVERITY_WARNING};
     size_t hosts = count_hosts(report), bad = 0;
     FILE *out = page->out;
 
     for (size_t i = 0; i < report->device_count; i++)
-        bad += worst[i] != PB_REPORT_OK;
+        bad += worst[i] != PB_SEVERITY_OK;
     fprintf(out,
             "<section class=\"verdict v%d\" aria-label=Verdict><p class=\"big k%d\">%s %s</p><p>",
-            (int)all, (int)all, pb_report_severity_symbols[all], pb_report_severity_names[all]);
+            (int)all, (int)all, pb_report_severity_symbols[all], pb_severity_name(all));
     if (!report->is_judged) {
         pb_markup_format(out, "Not judged: %s.", report->unjudged);
-    } else if (count_severity(report, PB_REPORT_OK) == report->finding_count) {
+    } else if (count_severity(report, PB_SEVERITY_OK) == report->finding_count) {
         fputs("No anomalies found.", out);
     } else {
         for (size_t i = 0, named = 0; i < 3; i++) {
@@ -96,13 +87,14 @@ void pb_fleet_write_verdict(const struct pb_report *report, const enum pb_report
 
             if (count > 0)
                 fprintf(out, "%s%zu %s", named++ == 0 ? "" : ", ", count,
-                        pb_report_severity_names[order[i]]);
+                        pb_severity_name(order[i]));
         }
         fprintf(out, ": %zu of %zu devices concerned.", bad, report->device_count);
     }
     fprintf(out, "</p><p class=meta>%zu device%s on %zu node%s%s</p></section>\n",
             report->device_count, plural(report->device_count), hosts, plural(hosts),
-            report->is_complete ? "." : "; the run is not complete: see the table of devices.");
+            report->run->complete != 0 ? "."
+                                       : "; the run is not complete: see the table of devices.");
 }
 
 /* ---- the map ---- */
@@ -118,11 +110,12 @@ static void measure_nodes(const struct pb_report *report, size_t *slots_out, dou
     double name = 40.0;
 
     for (size_t i = 0; i < report->device_count; i++) {
-        bool is_new = i == 0 || strcmp(report->devices[i].host, report->devices[i - 1].host) != 0;
+        bool is_new = i == 0 || strcmp(report->devices[i].member->host,
+                                       report->devices[i - 1].member->host) != 0;
 
         slots = is_new ? 1 : slots + 1;
         most = slots > most ? slots : most;
-        name = fmax(name, 6.4 * (double)strlen(report->devices[i].host));
+        name = fmax(name, 6.4 * (double)strlen(report->devices[i].member->host));
     }
     *slots_out = most;
     *name_out = fmin(name, 240.0) + 10.0;
@@ -130,7 +123,7 @@ static void measure_nodes(const struct pb_report *report, size_t *slots_out, dou
 
 static bool is_absent(const struct pb_report_device *device)
 {
-    return device->key[0] == '\0' || !device->is_recorded;
+    return device->member->key[0] == '\0' || !device->is_recorded;
 }
 
 /* The finding that says the worst of a device; finding_count: none. */
@@ -143,7 +136,7 @@ static size_t find_finding(const struct pb_report *report, size_t device)
     return report->finding_count;
 }
 
-static void draw_mark(FILE *out, enum pb_report_severity severity, double x, double y)
+static void draw_mark(FILE *out, enum pb_severity severity, double x, double y)
 {
     static const char *const marks[] = {"", "m4 11l4 -7l4 7z", "m4 4l8 8m0 -8l-8 8",
                                         "m5 6a3 3 0 1 1 3.5 3v1.5m0 2.5v.1"};
@@ -152,28 +145,29 @@ static void draw_mark(FILE *out, enum pb_report_severity severity, double x, dou
 }
 
 /* A device that deviates, or is not there: with its name, and the way to its finding. */
-static void draw_bad_cell(const struct pb_report *report, size_t device,
-                          enum pb_report_severity severity, double x, double y, FILE *out)
+static void draw_bad_cell(const struct pb_report *report, size_t device, enum pb_severity severity,
+                          double x, double y, FILE *out)
 {
     const struct pb_report_device *what = &report->devices[device];
     size_t finding = find_finding(report, device);
-    const char *cause =
-        finding < report->finding_count ? report->findings[finding].cause : what->status;
+    const char *cause = finding < report->finding_count ? report->findings[finding].row->cause
+                                                        : what->member->status;
 
     if (finding < report->finding_count)
         fprintf(out, "<a href=\"#finding%zu\">", finding + 1);
     else
         fputs("<g>", out);
     fputs("<title>", out);
-    pb_markup_format(out, "%s: %s, %s", what->key[0] == '\0' ? what->host : what->key,
-                     is_absent(what) ? what->status : pb_report_severity_names[severity], cause);
+    pb_markup_format(out, "%s: %s, %s",
+                     what->member->key[0] == '\0' ? what->member->host : what->member->key,
+                     is_absent(what) ? what->member->status : pb_severity_name(severity), cause);
     fprintf(out, "</title><rect class=\"m%d\" x=\"%.0f\" y=\"%.0f\" width=\"16\" height=\"16\"/>",
-            is_absent(what) && severity == PB_REPORT_OK ? 9 : (int)severity, x, y);
+            is_absent(what) && severity == PB_SEVERITY_OK ? 9 : (int)severity, x, y);
     draw_mark(out, severity, x, y);
     fputs(finding < report->finding_count ? "</a>" : "</g>", out);
 }
 
-static void draw_cells(const struct pb_report *report, const enum pb_report_severity *worst,
+static void draw_cells(const struct pb_report *report, const enum pb_severity *worst,
                        double name_width, size_t slots, size_t across, FILE *out)
 {
     double node_width = name_width + (double)slots * CELL + 24.0;
@@ -183,7 +177,8 @@ static void draw_cells(const struct pb_report *report, const enum pb_report_seve
     healthy.file = open_memstream(&healthy.text, &healthy.size);
     for (size_t i = 0; i < report->device_count; i++) {
         const struct pb_report_device *device = &report->devices[i];
-        bool is_new = i == 0 || strcmp(device->host, report->devices[i - 1].host) != 0;
+        bool is_new =
+            i == 0 || strcmp(device->member->host, report->devices[i - 1].member->host) != 0;
         double x, y;
 
         node += is_new && i > 0;
@@ -192,11 +187,11 @@ static void draw_cells(const struct pb_report *report, const enum pb_report_seve
         y = (double)(node / across) * CELL + 4.0;
         if (is_new) {
             fprintf(out, "<text x=\"%.0f\" y=\"%.0f\">", x, y + 12.0);
-            pb_markup_format(out, "%.36s", device->host);
+            pb_markup_format(out, "%.36s", device->member->host);
             fputs("</text>", out);
         }
         x += name_width + (double)slot * CELL;
-        if (worst[i] != PB_REPORT_OK || is_absent(device))
+        if (worst[i] != PB_SEVERITY_OK || is_absent(device))
             draw_bad_cell(report, i, worst[i], x, y, out);
         else if (healthy.file != NULL)
             fprintf(healthy.file, "M%.0f %.0fh16v16h-16z", x, y);
@@ -206,7 +201,7 @@ static void draw_cells(const struct pb_report *report, const enum pb_report_seve
     free(healthy.text);
 }
 
-void pb_fleet_write_map(const struct pb_report *report, const enum pb_report_severity *worst,
+void pb_fleet_write_map(const struct pb_report *report, const enum pb_severity *worst,
                         struct pb_page *page)
 {
     size_t slots, across, nodes = count_hosts(report);
@@ -242,7 +237,7 @@ static void write_reason(FILE *out, const struct pb_report_finding *finding)
 {
     char reason[PB_TEXT_LENGTH + PB_NAME_LENGTH + 8];
 
-    snprintf(reason, sizeof(reason), "plumb: %s, %s", finding->cause, finding->place);
+    snprintf(reason, sizeof(reason), "plumb: %s, %s", finding->row->cause, finding->row->place);
     for (const char *at = reason; *at != '\0'; at++)
         fputc(isalnum((unsigned char)*at) || strchr(",.:;_-/+%", *at) != NULL ? *at : ' ', out);
 }
@@ -251,13 +246,13 @@ static void write_reason(FILE *out, const struct pb_report_finding *finding)
 static bool is_named_before(const struct pb_report *report, size_t finding, const char *host)
 {
     for (size_t i = 0; i < finding; i++) {
-        if (!report->findings[i].drain)
+        if (report->findings[i].row->drain == 0)
             continue;
-        if (strcmp(report->findings[i].host, host) == 0)
+        if (strcmp(report->findings[i].row->host, host) == 0)
             return true;
         for (size_t k = 0;
-             report->findings[i].host[0] == '\0' && k < report->findings[i].member_count; k++)
-            if (strcmp(report->devices[report->findings[i].members[k]].host, host) == 0)
+             report->findings[i].row->host[0] == '\0' && k < report->findings[i].member_count; k++)
+            if (strcmp(report->devices[report->findings[i].members[k]].member->host, host) == 0)
                 return true;
     }
     return false;
@@ -286,14 +281,14 @@ static size_t write_drains_of(const struct pb_report *report, size_t finding, FI
     const struct pb_report_finding *what = &report->findings[finding];
     size_t count = 0;
 
-    if (what->host[0] != '\0')
-        return write_drain(report, finding, what->host, out);
+    if (what->row->host[0] != '\0')
+        return write_drain(report, finding, what->row->host, out);
     for (size_t i = 0; i < what->member_count; i++) {
-        const char *host = report->devices[what->members[i]].host;
+        const char *host = report->devices[what->members[i]].member->host;
         bool is_new = true;
 
         for (size_t k = 0; k < i && is_new; k++)
-            is_new = strcmp(report->devices[what->members[k]].host, host) != 0;
+            is_new = strcmp(report->devices[what->members[k]].member->host, host) != 0;
         if (is_new)
             count += write_drain(report, finding, host, out);
     }
@@ -308,7 +303,7 @@ void pb_fleet_write_drains(const struct pb_report *report, struct pb_page *page)
     if (!pb_buffer_open(page, &lines))
         return;
     for (size_t i = 0; i < report->finding_count; i++)
-        if (report->findings[i].drain)
+        if (report->findings[i].row->drain != 0)
             count += write_drains_of(report, i, lines.file);
     if (count > 0)
         fputs("<h2 id=drain>To drain</h2>\n<p>Nothing has been done. A click on the lines selects "
@@ -322,24 +317,24 @@ void pb_fleet_write_drains(const struct pb_report *report, struct pb_page *page)
 
 /* ---- all devices ---- */
 
-static void write_row(const struct pb_report_device *device, enum pb_report_severity worst,
-                      FILE *out)
+static void write_row(const struct pb_report_device *device, enum pb_severity worst, FILE *out)
 {
     char text[48];
 
     fputs("\n<tr><th scope=row>", out);
-    pb_markup_text(out, device->key[0] == '\0' ? device->host : device->key);
+    pb_markup_text(out,
+                   device->member->key[0] == '\0' ? device->member->host : device->member->key);
     fprintf(out, "<td><span class=k%d>%s %s</span><td>", (int)worst,
-            pb_report_severity_symbols[worst], pb_report_severity_names[worst]);
-    pb_markup_text(out, device->model);
+            pb_report_severity_symbols[worst], pb_severity_name(worst));
+    pb_markup_text(out, device->member->model);
     fputs("<td>", out);
-    pb_markup_text(out, device->status);
-    if (device->message[0] != '\0') {
+    pb_markup_text(out, device->member->status);
+    if (device->member->message[0] != '\0') {
         fputs(": ", out);
-        pb_markup_format(out, "%.80s", device->message);
+        pb_markup_format(out, "%.80s", device->member->message);
     }
-    fprintf(out, "<td>%llu<td>%llu", (unsigned long long)device->tests_ok,
-            (unsigned long long)device->tests_failed);
+    fprintf(out, "<td>%llu<td>%llu", (unsigned long long)device->member->tests_ok,
+            (unsigned long long)device->member->tests_failed);
     for (size_t i = 0; i < PB_REPORT_COLUMNS; i++) {
         pb_quantity(text, sizeof(text), device->columns[i], pb_report_columns[i].unit);
         fputs("<td>", out);
@@ -347,7 +342,7 @@ static void write_row(const struct pb_report_device *device, enum pb_report_seve
     }
 }
 
-void pb_fleet_write_table(const struct pb_report *report, const enum pb_report_severity *worst,
+void pb_fleet_write_table(const struct pb_report *report, const enum pb_severity *worst,
                           struct pb_page *page)
 {
     FILE *out = page->out;

@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "analysis/report/frame.h"
+#include "analysis/statistics/sort.h"
 
 enum {
     LEVELS = 15,          /* colours; 0 is "not measured", which is transparent */
@@ -223,13 +224,6 @@ static void draw_ramp(FILE *out, const struct pb_heat_map *map, const struct pb_
     pb_frame_text(out, x + 13.0, frame->y.from, "tk", text);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Of a large map the table has each row's least, median and largest value. */
 static void write_summary(struct pb_page *page, const struct pb_heat_map *map)
 {
@@ -245,7 +239,7 @@ static void write_summary(struct pb_page *page, const struct pb_heat_map *map)
         for (size_t x = 0; x < map->columns; x++)
             if (isfinite(map->values[y * map->columns + x]))
                 row[count++] = map->values[y * map->columns + x];
-        qsort(row, count, sizeof(*row), compare_numbers);
+        pb_sort(row, count);
         fputs("\n<tr><td>", page->table);
         pb_markup_format(page->table, "%s", map->y.names == NULL ? "" : map->y.names[y]);
         if (map->y.names == NULL)

@@ -149,7 +149,7 @@ static const struct band bands[] = {
 };
 enum { BANDS = sizeof(bands) / sizeof(bands[0]) };
 
-static bool is_point(const struct pb_report_parameter *parameter)
+static bool is_point(const struct pb_parameter_row *parameter)
 {
     return !isfinite(parameter->number) || !isfinite(parameter->low) ||
            !isfinite(parameter->high) ||
@@ -161,7 +161,7 @@ static bool has_value(const struct pb_figure_case *at, const struct box *box)
 {
     for (const struct row *row = box->rows; row < box->rows + ROWS_MAX && row->label != NULL;
          row++) {
-        const struct pb_report_parameter *parameter =
+        const struct pb_parameter_row *parameter =
             pb_figure_parameter(at, box->memory, (row)->name);
 
         if (parameter != NULL && parameter->value[0] != '\0')
@@ -174,7 +174,7 @@ static const char *reason_of(const struct pb_figure_case *at, const struct box *
 {
     for (const struct row *row = box->rows; row < box->rows + ROWS_MAX && row->label != NULL;
          row++) {
-        const struct pb_report_parameter *parameter =
+        const struct pb_parameter_row *parameter =
             pb_figure_parameter(at, box->memory, (row)->name);
 
         if (parameter != NULL && parameter->reason[0] != '\0')
@@ -187,7 +187,7 @@ static const char *reason_of(const struct pb_figure_case *at, const struct box *
 static double row_height(const struct pb_figure_case *at, const struct box *box,
                          const struct row *row)
 {
-    const struct pb_report_parameter *parameter = pb_figure_parameter(at, box->memory, (row)->name);
+    const struct pb_parameter_row *parameter = pb_figure_parameter(at, box->memory, (row)->name);
 
     if (parameter == NULL)
         return 0.0;
@@ -219,11 +219,11 @@ static double height_of(const struct pb_figure_case *at, const struct box *box)
 }
 
 /* Of a list with a unit, a number for each peer or side, the range. */
-static void format_range(const struct pb_figure_case *at,
-                         const struct pb_report_parameter *parameter, char *text, size_t size)
+static void format_range(const struct pb_figure_case *at, const struct pb_parameter_row *parameter,
+                         char *text, size_t size)
 {
     double low = INFINITY, high = -INFINITY, *numbers = NULL;
-    size_t count = pb_figure_list(at, parameter->memory, parameter->name, &numbers);
+    size_t count = pb_figure_list(at, parameter->memory, parameter->parameter, &numbers);
     char least[32], largest[32];
 
     for (size_t i = 0; i < count; i++) {
@@ -239,9 +239,8 @@ static void format_range(const struct pb_figure_case *at,
 }
 
 /* The value as people read it; lists and words are cut to fit. */
-static void format_value(const struct pb_figure_case *at,
-                         const struct pb_report_parameter *parameter, char *text, size_t size,
-                         size_t room)
+static void format_value(const struct pb_figure_case *at, const struct pb_parameter_row *parameter,
+                         char *text, size_t size, size_t room)
 {
     if (parameter->value[0] == '\0')
         snprintf(text, size, "undetermined");
@@ -289,14 +288,14 @@ static void draw_folded(FILE *out, double x, double y, double room, const char *
 static void draw_row(const struct pb_figure_case *at, const struct box *box, const struct row *row,
                      double x, double *y, double w)
 {
-    const struct pb_report_parameter *parameter = pb_figure_parameter(at, box->memory, (row)->name);
+    const struct pb_parameter_row *parameter = pb_figure_parameter(at, box->memory, (row)->name);
     FILE *out = at->page->out;
     bool is_latency;
     char text[PB_MESSAGE_LENGTH];
 
     if (parameter == NULL)
         return;
-    is_latency = strncmp(parameter->name, "latency", 7) == 0;
+    is_latency = strncmp(parameter->parameter, "latency", 7) == 0;
     format_value(at, parameter, text, sizeof(text), (size_t)((w - 90.0) / 6.2));
     *y += line_height;
     pb_frame_text(out, x + 10.0, *y, "hl", row->label);
@@ -396,7 +395,7 @@ static void describe_sm(const struct pb_figure_case *at, char *text, size_t size
 static void add_quantity(const struct pb_figure_case *at, char *text, size_t size,
                          const char *words, const char *memory, const char *name)
 {
-    const struct pb_report_parameter *parameter = pb_figure_parameter(at, memory, name);
+    const struct pb_parameter_row *parameter = pb_figure_parameter(at, memory, name);
     size_t length = strlen(text);
     char value[64];
 
@@ -455,7 +454,7 @@ static double draw_band(const struct pb_figure_case *at, const struct band *band
 
 static const char *band_title(const struct pb_figure_case *at, const struct band *band)
 {
-    const struct pb_report_parameter *sides = pb_figure_parameter(at, "l2", "partition_sm_counts");
+    const struct pb_parameter_row *sides = pb_figure_parameter(at, "l2", "partition_sm_counts");
     char text[128];
 
     if (strcmp(band->title, "SM") == 0) {
@@ -511,12 +510,12 @@ static void write_table(const struct pb_figure_case *at)
           "scope=col>Low<th scope=col>High<th scope=col>Confidence<th scope=col>Why undetermined",
           table);
     for (size_t i = 0; i < device->parameter_count; i++) {
-        const struct pb_report_parameter *parameter = &device->parameters[i];
+        const struct pb_parameter_row *parameter = &device->parameters[i];
 
         fputs("\n<tr><td>", table);
         pb_markup_text(table, parameter->memory);
         fputs("<td>", table);
-        pb_markup_text(table, parameter->name);
+        pb_markup_text(table, parameter->parameter);
         fputs("<td>", table);
         pb_markup_text(table, parameter->value[0] == '\0' ? "undetermined" : parameter->value);
         fputs("<td>", table);

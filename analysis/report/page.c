@@ -1,4 +1,4 @@
-/* Escaping, numbers, and memory of a page under way; see page.h. */
+/* Escaping, numbers, and memory of a page in progress; see page.h. */
 #include "analysis/report/page.h"
 
 #include <math.h>

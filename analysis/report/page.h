@@ -1,5 +1,5 @@
 /*
- * Private to the report: a page under way. Text is escaped here and nowhere else, and numbers and
+ * Private to the report: a page in progress. Text is escaped here and nowhere else, and numbers and
  * their units are written by one rule.
  *
  * The first lack of memory stays in `status`; what is written after it is thrown away.

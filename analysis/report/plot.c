@@ -9,7 +9,7 @@
 
 enum { COLOURS = 6 };
 
-/* What of a series is drawn: a finite place on both axes, above zero where the axis asks for it. */
+/* What of a series is drawn: a finite place on both axes, above zero where the axis requests it. */
 static bool is_drawn(const struct pb_plot *plot, const struct pb_plot_series *series, size_t i)
 {
     double x = series->x[i], y = series->y[i];

@@ -1,7 +1,7 @@
 /*
  * Private to the report: drawings. One layer for all of them: axes with ticks and units, lines,
  * steps, dots, bars, intervals and heat maps, as inline SVG in the colours of the page's style
- * sheet; and of each drawing the same data as a table.
+ * feature table; and of each drawing the same data as a table.
  */
 #ifndef PB_ANALYSIS_REPORT_PLOT_H
 #define PB_ANALYSIS_REPORT_PLOT_H

@@ -32,7 +32,7 @@ static size_t page_limit(const struct pb_report *report)
 static void write_title(const struct pb_report *report, FILE *out)
 {
     if (report->is_one_device && report->detailed_count == 1)
-        pb_markup_format(out, "GPU report: %s", report->devices[report->detailed[0]].key);
+        pb_markup_format(out, "GPU report: %s", report->devices[report->detailed[0]].member->key);
     else
         pb_markup_format(out, "GPU memory report: %.200s", report->file);
 }
@@ -86,10 +86,10 @@ static void write_header(const struct pb_report *report, const struct pb_report_
         fputs("<p><b>Simulated devices: nothing here was measured on hardware.</b></p>\n", out);
     fputs("<dl class=meta>", out);
     write_term(out, "File", report->file);
-    write_term(out, "Run", report->run_id);
-    write_term(out, "Begun", report->created);
-    write_term(out, "Command", report->command_line);
-    write_term(out, "Tool", report->tool_version);
+    write_term(out, "Run", report->run->run_id);
+    write_term(out, "Begun", report->run->created);
+    write_term(out, "Command", report->run->command_line);
+    write_term(out, "Tool", report->run->tool_version);
     fputs("</dl>\n<nav aria-label=Contents><ul>", out);
     if (!report->is_one_device)
         fputs("<li><a href=\"#verdict\">Verdict</a><li><a href=\"#findings\">Findings</a><li><a "
@@ -97,7 +97,7 @@ static void write_header(const struct pb_report *report, const struct pb_report_
               out);
     for (size_t i = 0; i < report->detailed_count; i++) {
         fprintf(out, "<li><a href=\"#d%zu\">", report->detailed[i]);
-        pb_markup_text(out, report->devices[report->detailed[i]].key);
+        pb_markup_text(out, report->devices[report->detailed[i]].member->key);
         fputs("</a>", out);
     }
     fputs("</ul></nav></header>\n<main id=main>\n", out);
@@ -109,19 +109,19 @@ static void write_numbers(const struct pb_report_finding *finding, FILE *out)
 {
     char value[64], expected[64];
 
-    if (finding->metric[0] == '\0' || !isfinite(finding->value))
+    if (finding->row->metric[0] == '\0' || !isfinite(finding->row->value))
         return;
-    pb_quantity(value, sizeof(value), finding->value, finding->unit);
-    pb_quantity(expected, sizeof(expected), finding->expected, finding->unit);
+    pb_quantity(value, sizeof(value), finding->row->value, finding->row->unit);
+    pb_quantity(expected, sizeof(expected), finding->row->expected, finding->row->unit);
     fputs("<dt>Metric<dd>", out);
-    pb_markup_format(out, "%s: %s", finding->metric, value);
-    if (isfinite(finding->expected))
+    pb_markup_format(out, "%s: %s", finding->row->metric, value);
+    if (isfinite(finding->row->expected))
         pb_markup_format(out, ", expected %s (%llu peers)", expected,
-                         (unsigned long long)finding->peers);
-    if (isfinite(finding->sigmas))
-        pb_markup_format(out, "; %.3g robust standard deviations", fabs(finding->sigmas));
-    if (isfinite(finding->p))
-        pb_markup_format(out, ", p = %.2g", finding->p);
+                         (unsigned long long)finding->row->peers);
+    if (isfinite(finding->row->sigmas))
+        pb_markup_format(out, "; %.3g robust standard deviations", fabs(finding->row->sigmas));
+    if (isfinite(finding->row->p))
+        pb_markup_format(out, ", p = %.2g", finding->row->p);
     fputc('\n', out);
 }
 
@@ -134,7 +134,8 @@ static void write_members(const struct pb_report *report, const struct pb_report
         return;
     fputs("<dt>Devices<dd>", out);
     for (size_t i = 0; i < finding->member_count && i < NAMED; i++)
-        pb_markup_format(out, "%s%s", i == 0 ? "" : ", ", report->devices[finding->members[i]].key);
+        pb_markup_format(out, "%s%s", i == 0 ? "" : ", ",
+                         report->devices[finding->members[i]].member->key);
     if (finding->member_count > NAMED)
         fprintf(out, " and %zu more", finding->member_count - NAMED);
     fputc('\n', out);
@@ -144,26 +145,26 @@ static void write_finding(const struct pb_report *report, const struct pb_report
                           size_t number, struct pb_page *page)
 {
     const struct pb_report_finding *finding = &report->findings[number];
-    int severity = (int)finding->severity;
+    enum pb_severity severity = finding->severity;
     FILE *out = page->out;
 
     fprintf(out, "<article class=\"finding v%d\" id=finding%zu><h3><span class=k%d>%s %s</span> ",
-            severity, number + 1, severity, pb_report_severity_symbols[severity],
-            pb_report_severity_names[severity]);
-    pb_markup_format(out, "%s: %s", finding->place, finding->cause);
+            (int)severity, number + 1, (int)severity, pb_report_severity_symbols[severity],
+            pb_severity_name(severity));
+    pb_markup_format(out, "%s: %s", finding->row->place, finding->row->cause);
     fputs("</h3>\n<p>", out);
-    pb_markup_text(out, finding->summary);
+    pb_markup_text(out, finding->row->summary);
     fputs("</p>\n<dl>", out);
     write_numbers(finding, out);
     write_members(report, finding, out);
-    write_term(out, "Evidence", finding->evidence);
-    write_term(out, "Action", finding->advice);
+    write_term(out, "Evidence", finding->row->evidence);
+    write_term(out, "Action", finding->row->advice);
     fputs("</dl>\n", out);
     if (number < PB_REPORT_FINDINGS_DRAWN)
         pb_evidence_write(report, source, finding, page);
-    if (finding->evidence_path[0] != '\0') {
+    if (finding->row->evidence_path[0] != '\0') {
         fputs("<p class=path>In the file: ", out);
-        pb_markup_text(out, finding->evidence_path);
+        pb_markup_text(out, finding->row->evidence_path);
         fputs("</p>\n", out);
     }
     fputs("</article>\n", out);
@@ -219,9 +220,9 @@ static void write_device(const struct pb_report *report, const struct pb_report_
     FILE *out = page->out;
 
     for (size_t i = 0; i < report->device_count; i++)
-        alike += strcmp(report->devices[i].model, device->model) == 0;
+        alike += strcmp(report->devices[i].member->model, device->member->model) == 0;
     fprintf(out, "<h2 id=d%zu>", report->detailed[number]);
-    pb_markup_format(out, "%s: %s", device->model, device->key);
+    pb_markup_format(out, "%s: %s", device->member->model, device->member->key);
     fputs("</h2>\n", out);
     if (!report->is_one_device && alike > 1)
         fprintf(out,
@@ -243,7 +244,7 @@ static void write_device(const struct pb_report *report, const struct pb_report_
 static void write_fleet(const struct pb_report *report, const struct pb_report_source *source,
                         struct pb_page *page)
 {
-    enum pb_report_severity *worst = calloc(report->device_count + 1, sizeof(*worst)), all;
+    enum pb_severity *worst = calloc(report->device_count + 1, sizeof(*worst)), all;
     struct pb_buffer part;
     FILE *out = page->out;
 

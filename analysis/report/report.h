@@ -3,7 +3,7 @@
  * script. Plain structures in, a page out; nothing here knows of files of the fleet.
  *
  * A page has the verdict, a map of nodes and GPUs, the findings with their evidence drawn, a table
- * of all devices, and for a representative of each model (or the one device that was asked for) the
+ * of all devices, and for a representative of each model (or the one device that was requested) the
  * drawn memory hierarchy and the figures of figures.c.
  */
 #ifndef PB_ANALYSIS_REPORT_REPORT_H
@@ -14,24 +14,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/verdict/score.h"
 #include "core/error.h"
 #include "core/identity.h"
-#include "core/record.h"
-
-enum pb_report_severity {
-    PB_REPORT_OK,
-    PB_REPORT_WARNING,
-    PB_REPORT_CRITICAL,
-    PB_REPORT_UNKNOWN,
-};
-
-/* A parameter as the file has it. */
-struct pb_report_parameter {
-    char memory[PB_NAME_LENGTH], name[PB_NAME_LENGTH], unit[PB_NAME_LENGTH];
-    char value[PB_MESSAGE_LENGTH]; /* empty: undetermined, for `reason` */
-    char method[PB_MESSAGE_LENGTH], evidence[PB_MESSAGE_LENGTH], reason[PB_MESSAGE_LENGTH];
-    double number, low, high, confidence; /* NaN where value is no single number */
-};
+#include "core/rows.h"
 
 /* The columns of the table of all devices. */
 enum {
@@ -52,23 +38,16 @@ extern const struct pb_report_column pb_report_columns[PB_REPORT_COLUMNS];
 
 /* A rank and its device. */
 struct pb_report_device {
-    const char *key; /* empty: none was found */
-    const char *host, *model, *uuid, *pci_bus_id, *status, *message;
-    int64_t rank, slot;
-    uint64_t tests_ok, tests_failed;
-    bool is_recorded;                       /* the file has a group of it */
-    double columns[PB_REPORT_COLUMNS];      /* NaN: undetermined */
-    struct pb_report_parameter *parameters; /* of those that are shown in detail */
+    const struct pb_member *member;
+    bool is_recorded;                    /* the file has a group of it */
+    double columns[PB_REPORT_COLUMNS];   /* NaN: undetermined */
+    struct pb_parameter_row *parameters; /* of those that are shown in detail */
     size_t parameter_count;
 };
 
 struct pb_report_finding {
-    enum pb_report_severity severity;
-    const char *level, *place, *host, *device, *cause, *metric, *unit;
-    const char *summary, *evidence, *evidence_path, *advice;
-    double value, expected, sigmas, p;
-    uint64_t metrics, peers;
-    bool drain;
+    const struct pb_finding_row *row;
+    enum pb_severity severity;
     const size_t *members; /* [member_count] devices that deviate */
     size_t member_count;
     /* The metric as each device has it, where the parameters tell; NULL: from the recordings. */
@@ -76,8 +55,8 @@ struct pb_report_finding {
 };
 
 struct pb_report {
-    const char *file, *run_id, *created, *command_line, *tool_version;
-    bool is_complete;
+    const char *file; /* its name, without folders */
+    const struct pb_run *run;
     const struct pb_report_device *devices; /* by node and slot */
     size_t device_count;
     const struct pb_report_finding *findings; /* worst first */
@@ -87,12 +66,6 @@ struct pb_report {
     const size_t *detailed; /* [detailed_count] devices shown in detail */
     size_t detailed_count;
     bool is_one_device; /* a page of it alone */
-};
-
-/* How much of a test's accesses the device's parameters predict; see docs/parameters.md. */
-struct pb_report_agreement {
-    char test[PB_NAME_LENGTH];
-    uint64_t accesses, agreed, contradicted, undetermined;
 };
 
 /* Where the page gets what was recorded; device is an index into report->devices. */
@@ -106,7 +79,7 @@ struct pb_report_source {
     enum pb_status (*states)(void *context, size_t device, struct pb_state **states_out,
                              size_t *count_out, struct pb_error *err);
     /* free() the rows. PB_NOT_FOUND: the file has none. */
-    enum pb_status (*agreement)(void *context, size_t device, struct pb_report_agreement **rows_out,
+    enum pb_status (*agreement)(void *context, size_t device, struct pb_agreement_row **rows_out,
                                 size_t *count_out, struct pb_error *err);
 };
 
@@ -128,7 +101,6 @@ enum pb_status pb_report_write(const struct pb_report *report,
 size_t pb_report_details_max(size_t device_count);
 
 /* The worst finding of each device and of all; worst_out has a place for each device. */
-enum pb_report_severity pb_report_judge(const struct pb_report *report,
-                                        enum pb_report_severity *worst_out);
+enum pb_severity pb_report_judge(const struct pb_report *report, enum pb_severity *worst_out);
 
 #endif

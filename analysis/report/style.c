@@ -1,12 +1,13 @@
-/* The page's style sheet: one set of sizes and colours, for light, dark, narrow and printed pages.
+/* The page's style feature table: one set of sizes and colours, for light, dark, narrow and printed
+ * pages.
  */
 #include "analysis/report/style.h"
 
 #include <stddef.h>
 
 /*
- * Colours of series (c0 to c5) are told apart by people with any colour vision, and each series has
- * its name beside it; states have a symbol besides their colour.
+ * Colours of series (c0 to c5) are distinguished by people with any colour vision, and each series
+ * has its name beside it; states have a symbol besides their colour.
  */
 const char *const pb_report_style[] = {
     ":root{--ink:#1b1f24;--soft:#57606a;--line:#d0d5db;--grid:#e7eaee;--page:#fff;--panel:#f5f7f9;"

@@ -1,4 +1,4 @@
-/* Private to the report: its style sheet. */
+/* Private to the report: its style feature table. */
 #ifndef PB_ANALYSIS_REPORT_STYLE_H
 #define PB_ANALYSIS_REPORT_STYLE_H
 

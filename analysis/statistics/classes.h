@@ -1,5 +1,5 @@
 /*
- * Hits and misses, told apart by what they look like and not by a threshold.
+ * Hits and misses, distinguished by what they look like and not by a threshold.
  *
  * A hit looks like the accesses of a footprint that surely fits. A miss looks like the bulk of what
  * appears when the footprint grows. Anything else (a spike on a hit, a TLB miss here and there) is

@@ -1,6 +1,6 @@
 /*
- * Things that resemble each other, told apart: which of many profiles (latencies of an SM over all
- * lines, of a line over all SMs) are alike.
+ * Things that resemble each other, distinguished: which of many profiles (latencies of an SM over
+ * all lines, of a line over all SMs) are alike.
  */
 #ifndef PB_ANALYSIS_STATISTICS_GROUPING_H
 #define PB_ANALYSIS_STATISTICS_GROUPING_H

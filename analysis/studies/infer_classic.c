@@ -91,9 +91,10 @@ static bool row_misses(const struct graph *graph, size_t array)
 static enum pb_status open_graph(const struct pb_matrix *matrix, struct graph *graph_out,
                                  struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"array_bytes", false}, {"stride_bytes", false}};
+    static const struct pb_axis_requirement requirements[] = {{"array_bytes", false},
+                                                              {"stride_bytes", false}};
     struct graph graph = {matrix, INFINITY};
-    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 2, err);
 
     if (status != PB_OK)
         return status;

@@ -37,8 +37,8 @@ static const double optimised_share = 0.5;
 static enum pb_status check_study(const struct pb_matrix *matrix, const char *parameter,
                                   struct pb_error *err)
 {
-    const struct pb_axis_wish wishes[] = {{"threads", false}, {parameter, false}};
-    enum pb_status status = pb_axes_check(matrix, wishes, 2, err);
+    const struct pb_axis_requirement requirements[] = {{"threads", false}, {parameter, false}};
+    enum pb_status status = pb_axes_check(matrix, requirements, 2, err);
 
     if (status == PB_OK &&
         (matrix->axes[0].length > PLACES_MAX || matrix->axes[1].length > PLACES_MAX))

@@ -40,10 +40,10 @@ struct study {
 static enum pb_status open_study(const struct pb_case *at, struct study *study_out,
                                  struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"kind", true}, {"threads", false}, {"parameter_bytes", false}};
     struct study study = {&at->recordings[0].matrix, 0};
-    enum pb_status status = pb_axes_check(study.matrix, wishes, 3, err);
+    enum pb_status status = pb_axes_check(study.matrix, requirements, 3, err);
 
     if (status != PB_OK)
         return status;

@@ -20,7 +20,7 @@
 #include "analysis/statistics/sample.h"
 #include "analysis/trace.h"
 
-enum { STRIDES_MAX = 32, LEVELS_MAX = 8, COUPLES_MIN = 4, PIECES_MAX = 20 };
+enum { STRIDES_MAX = 32, LEVELS_MAX = 8, PAIRS_MIN = 4, PIECES_MAX = 20 };
 
 /*
  * Two sizes of jump end in different levels when this share of the one's latencies lies above the
@@ -42,7 +42,7 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /*
- * The second of every couple; the offsets tell a small jump from a large one. A damaged recording
+ * The second of every pair; the offsets tell a small jump from a large one. A damaged recording
  * may have small ones only.
  */
 static enum pb_status read_jumps(const struct pb_series *series, const struct pb_point *point,
@@ -76,7 +76,7 @@ static enum pb_status read_all(const struct pb_series *series, struct jumps *jum
            (point = pb_point_next(series, &pick, &at)) != NULL) {
         jumps_out[count].sorted = (struct pb_sample){NULL, 0, 0};
         status = read_jumps(series, point, &jumps_out[count], err);
-        if (status == PB_OK && jumps_out[count].sorted.count >= COUPLES_MIN)
+        if (status == PB_OK && jumps_out[count].sorted.count >= PAIRS_MIN)
             count++;
         else
             pb_sample_clear(&jumps_out[count].sorted);

@@ -59,8 +59,8 @@ static bool is_readable(const struct pb_matrix *matrix)
             matrix->axes[i].length == 0 || (i > 0 && matrix->axes[i].values == NULL))
             return false;
     return matrix->axes[AXIS_TRAFFIC].labels != NULL &&
-           counts_to(&matrix->axes[AXIS_WARPS], PB_FLIGHT_WARPS_MAX) &&
-           counts_to(&matrix->axes[AXIS_LOADS], PB_FLIGHT_LOADS_MAX);
+           counts_to(&matrix->axes[AXIS_WARPS], PB_OUTSTANDING_WARPS_MAX) &&
+           counts_to(&matrix->axes[AXIS_LOADS], PB_OUTSTANDING_LOADS_MAX);
 }
 
 /* Cells with so few loads that none waits for a register. */
@@ -151,17 +151,17 @@ static unsigned most_loads(const struct pb_bursts *bursts, const struct pb_burst
 /* Gives up once the error is beyond `bound`: then the fit is worse than that, and says no more. */
 static struct pb_bursts_fit judge(const struct pb_bursts *bursts,
                                   const struct pb_bursts_range *range, double stamp_cycles,
-                                  double bound, struct pb_flight *flight)
+                                  double bound, struct pb_outstanding *outstanding)
 {
     struct pb_bursts_fit fit = {0, 0, 0.0};
-    double most = close_share * flight->latency, last[PB_FLIGHT_LOADS_MAX] = {0.0};
+    double most = close_share * outstanding->latency, last[PB_OUTSTANDING_LOADS_MAX] = {0.0};
 
     for (size_t row = 0; row < pb_bursts_warps(bursts) && !(fit.error_cycles > bound); row++) {
         unsigned warps = pb_bursts_warps_at(bursts, row);
         unsigned loads_most = most_loads(bursts, range, warps);
 
         if (loads_most > 0)
-            pb_flight_play(flight, warps, loads_most, last);
+            pb_outstanding_simulate(outstanding, warps, loads_most, last);
         for (size_t cell = 0; cell < pb_bursts_loads(bursts); cell++) {
             unsigned loads = pb_bursts_loads_at(bursts, cell);
             double time = time_at(bursts, row, cell) - stamp_cycles, error;
@@ -179,16 +179,16 @@ static struct pb_bursts_fit judge(const struct pb_bursts *bursts,
 
 struct pb_bursts_fit pb_bursts_judge(const struct pb_bursts *bursts,
                                      const struct pb_bursts_range *range, double bound,
-                                     struct pb_flight *flight)
+                                     struct pb_outstanding *outstanding)
 {
-    flight->latency = bursts->latency_cycles - bursts->overhead_cycles;
-    flight->issue = bursts->issue_cycles;
-    return judge(bursts, range, bursts->overhead_cycles, bound, flight);
+    outstanding->latency = bursts->latency_cycles - bursts->overhead_cycles;
+    outstanding->issue = bursts->issue_cycles;
+    return judge(bursts, range, bursts->overhead_cycles, bound, outstanding);
 }
 
 struct pb_bursts_fit pb_bursts_judge_fitted(const struct pb_bursts *bursts,
                                             const struct pb_bursts_range *range, double bound,
-                                            struct pb_flight *flight)
+                                            struct pb_outstanding *outstanding)
 {
     static const double jitters[] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0};
     static const double issue_steps[] = {-0.06, -0.03, 0.0, 0.03, 0.06};
@@ -200,9 +200,9 @@ struct pb_bursts_fit pb_bursts_judge_fitted(const struct pb_bursts *bursts,
         for (size_t k = 0; k < sizeof(issue_steps) / sizeof(issue_steps[0]); k++) {
             struct pb_bursts_fit fit;
 
-            flight->latency = bursts->latency_cycles - stamp_cycles;
-            flight->issue = fmax(0.0, bursts->issue_cycles + issue_steps[k]);
-            fit = judge(bursts, range, stamp_cycles, fmin(bound, best.error_cycles), flight);
+            outstanding->latency = bursts->latency_cycles - stamp_cycles;
+            outstanding->issue = fmax(0.0, bursts->issue_cycles + issue_steps[k]);
+            fit = judge(bursts, range, stamp_cycles, fmin(bound, best.error_cycles), outstanding);
             if (fit.error_cycles < best.error_cycles)
                 best = fit;
         }

@@ -1,13 +1,13 @@
 /*
- * Times of loads in flight as the battery's matrix holds them (N14 5.2), and how well a pair of
- * limits predicts them, played through load by load (flight.h).
+ * Times of loads outstanding as the battery's matrix holds them (N14 5.2), and how well a pair of
+ * limits predicts them, played through load by load (outstanding.h).
  */
 #ifndef PB_ANALYSIS_THROUGHPUT_BURSTS_H
 #define PB_ANALYSIS_THROUGHPUT_BURSTS_H
 
 #include <stddef.h>
 
-#include "analysis/throughput/flight.h"
+#include "analysis/throughput/outstanding.h"
 #include "core/record.h"
 
 /* Times by one lane a warp of one kind of traffic. */
@@ -52,7 +52,7 @@ struct pb_bursts_fit {
  */
 struct pb_bursts_fit pb_bursts_judge(const struct pb_bursts *bursts,
                                      const struct pb_bursts_range *range, double bound,
-                                     struct pb_flight *flight);
+                                     struct pb_outstanding *outstanding);
 
 /*
  * The same, but where jitter of the stamps may have lengthened every time, up to eight cycles of
@@ -61,6 +61,6 @@ struct pb_bursts_fit pb_bursts_judge(const struct pb_bursts *bursts,
  */
 struct pb_bursts_fit pb_bursts_judge_fitted(const struct pb_bursts *bursts,
                                             const struct pb_bursts_range *range, double bound,
-                                            struct pb_flight *flight);
+                                            struct pb_outstanding *outstanding);
 
 #endif

@@ -55,10 +55,10 @@ static double cell_of(const struct pb_matrix *matrix, const char *const *labels)
 
 static enum pb_status check_host(const struct pb_matrix *matrix, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"direction", true}, {"memory", true}, {"quantity", true}};
 
-    return pb_axes_check(matrix, wishes, HOST_AXES, err);
+    return pb_axes_check(matrix, requirements, HOST_AXES, err);
 }
 
 enum pb_status pb_infer_host_latency(const struct pb_case *at, struct pb_error *err)
@@ -123,9 +123,9 @@ static void state_peers(struct pb_parameter *answer, const struct pb_matrix *mat
 
 static enum pb_status check_peers(const struct pb_matrix *matrix, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"peer", true}, {"quantity", true}};
+    static const struct pb_axis_requirement requirements[] = {{"peer", true}, {"quantity", true}};
 
-    return pb_axes_check(matrix, wishes, 2, err);
+    return pb_axes_check(matrix, requirements, 2, err);
 }
 
 enum pb_status pb_infer_peers(const struct pb_case *at, struct pb_error *err)
@@ -207,7 +207,7 @@ static enum pb_status state_chases(const struct pb_case *at, const char *answer,
 
 enum pb_status pb_infer_peer_chase(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"peer", true}, {"path", true}, {"state", true}, {"line", false}};
     static const struct {
         const char *answer, *path, *state, *method;
@@ -217,7 +217,7 @@ enum pb_status pb_infer_peer_chase(const struct pb_case *at, struct pb_error *er
         {"plain_latency_cycles", "global_ca", "warm", "plain loads, lines in the peer's L2"},
         {"again_latency_cycles", "global_ca", "again", "plain loads, lines loaded here before"},
     };
-    enum pb_status status = pb_axes_check(&at->recordings[0].matrix, wishes, 4, err);
+    enum pb_status status = pb_axes_check(&at->recordings[0].matrix, requirements, 4, err);
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status == PB_OK; i++)
         status = state_chases(at, rows[i].answer, rows[i].path, rows[i].state, rows[i].method, err);
@@ -250,9 +250,10 @@ static void state_copies(struct pb_parameter *answer, const struct pb_matrix *ma
 
 enum pb_status pb_infer_peer_copy(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"peer", true}, {"way", true}, {"engine", true}};
+    static const struct pb_axis_requirement requirements[] = {
+        {"peer", true}, {"way", true}, {"engine", true}};
     const struct pb_matrix *matrix = &at->recordings[0].matrix;
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    enum pb_status status = pb_axes_check(matrix, requirements, 3, err);
 
     if (status != PB_OK)
         return status;

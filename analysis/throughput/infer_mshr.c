@@ -1,5 +1,5 @@
 /*
- * mshr.outstanding_per_warp and mshr.outstanding_per_sm: how many misses are under way at once.
+ * mshr.outstanding_per_warp and mshr.outstanding_per_sm: how many misses are outstanding at once.
  *
  * Loads that find no free register wait for the oldest one. Of every number of registers the times
  * of all bursts follow, played through load by load; stated is the number that predicts them best,
@@ -37,8 +37,8 @@ struct search {
     struct pb_bursts_range range;
     bool of_sm; /* else of a warp */
     unsigned per_warp;
-    unsigned most; /* number that can ever be in flight: as good as no limit */
-    struct pb_flight *flight;
+    unsigned most; /* number that can ever be outstanding: as good as no limit */
+    struct pb_outstanding *outstanding;
 };
 
 /* What one kind of traffic says. */
@@ -53,10 +53,11 @@ struct finding {
 static struct pb_bursts_fit try_limit(struct search *search, unsigned limit, bool fitted,
                                       double bound)
 {
-    search->flight->per_warp = search->of_sm ? search->per_warp : limit;
-    search->flight->per_sm = search->of_sm ? limit : LIMIT_MAX;
-    return fitted ? pb_bursts_judge_fitted(search->bursts, &search->range, bound, search->flight)
-                  : pb_bursts_judge(search->bursts, &search->range, bound, search->flight);
+    search->outstanding->per_warp = search->of_sm ? search->per_warp : limit;
+    search->outstanding->per_sm = search->of_sm ? limit : LIMIT_MAX;
+    return fitted
+               ? pb_bursts_judge_fitted(search->bursts, &search->range, bound, search->outstanding)
+               : pb_bursts_judge(search->bursts, &search->range, bound, search->outstanding);
 }
 
 /* The number with the least error of [low, high], and the error of the best of all others. */
@@ -103,7 +104,7 @@ static void weigh(const struct search *search, double second, struct finding *fi
         finding->is_seen = true;
 }
 
-/* Loads that are ever under way at once: a latency has room for so many issues, and no more. */
+/* Loads that are ever outstanding at once: a latency has room for so many issues, and no more. */
 static unsigned most_in_flight(const struct search *search)
 {
     const struct pb_bursts *bursts = search->bursts;
@@ -139,16 +140,16 @@ static enum pb_status find_limit(struct search *search, struct finding *finding,
     double second;
 
     search->most = most_in_flight(search);
-    search->flight = calloc(1, sizeof(*search->flight));
+    search->outstanding = calloc(1, sizeof(*search->outstanding));
     *finding = (struct finding){.is_seen = false};
-    if (search->flight == NULL)
+    if (search->outstanding == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d loads in flight", LIMIT_MAX);
     near = find_best(search, 1, search->most, false, &finding->fit, &second);
     finding->limit = find_best(search, near > NEAR ? near - NEAR : 1,
                                near + NEAR < search->most ? near + NEAR : search->most, true,
                                &finding->fit, &second);
     weigh(search, second, finding);
-    free(search->flight);
+    free(search->outstanding);
     return PB_OK;
 }
 
@@ -203,7 +204,7 @@ static void state(struct pb_parameter *answer, const struct finding *near,
 static unsigned per_warp_of(const struct pb_parameter *answer)
 {
     return answer->kind == PB_VALUE_NUMBER ? (unsigned)answer->numbers[0].value
-                                           : PB_FLIGHT_LOADS_MAX;
+                                           : PB_OUTSTANDING_LOADS_MAX;
 }
 
 enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)

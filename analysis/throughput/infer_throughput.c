@@ -4,7 +4,7 @@
  * row has several tests (words of 4 and of 16 bytes, arrays of several sizes), the fastest counts.
  * DRAM's rows have two more:
  *   *_share   of the theoretical peak, where the driver tells it
- *   *_little  bytes that the best shape has in flight at most, by those that must be (Little's
+ *   *_little  bytes that the best shape has outstanding at most, by those that must be (Little's
  * law); below 1, what was measured cannot have come from DRAM, and the peak is open
  *
  * Source: M16 sections 5.1 and 6.1, with Little's law from there.
@@ -183,7 +183,8 @@ static double read_share(const char *test)
     return strstr(test, "read") != NULL ? 1.0 : 0.5;
 }
 
-/* Share of the theoretical peak and the bytes that must be in flight, as far as they are known. */
+/* Share of the theoretical peak and the bytes that must be outstanding, as far as they are known.
+ */
 static void describe_dram(const struct pb_case *at, double rate, char *text, size_t size)
 {
     double theoretical = at->info->theoretical_bytes_per_s;
@@ -194,7 +195,7 @@ static void describe_dram(const struct pb_case *at, double rate, char *text, siz
     if (theoretical > 0.0)
         used = snprintf(text, size, "; %.1f%% of the theoretical %.4g", 100.0 * rate / theoretical,
                         theoretical);
-    /* Little's law: what moves in one latency is in flight. */
+    /* Little's law: what moves in one latency is outstanding. */
     if (latency_ns > 0.0 && reads > 0.0 && used >= 0 && (size_t)used < size)
         snprintf(text + used, size - (size_t)used, "; Little's law: %.0f KB of outstanding reads",
                  rate * reads * latency_ns * 1e-9 / 1e3);

@@ -23,7 +23,7 @@
 
 #include "analysis/axes.h"
 #include "analysis/confidence.h"
-#include "analysis/statistics/circles.h"
+#include "analysis/statistics/union_find.h"
 #include "analysis/topology/unpaired.h"
 
 enum { SIZE, LAUNCH, CLUSTER, RANK };
@@ -33,9 +33,9 @@ enum { SMS_MAX = PB_UNPAIRED_SMS_MAX };
 
 static enum pb_status check_clusters(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"size", false}, {"launch", false}, {"cluster", false}, {"rank", false}};
-    enum pb_status status = pb_axes_check(&at->recordings[0].matrix, wishes, 4, err);
+    enum pb_status status = pb_axes_check(&at->recordings[0].matrix, requirements, 4, err);
 
     if (status == PB_OK && (at->info->sm_count == 0 || at->info->sm_count > SMS_MAX))
         status = pb_fail(err, PB_NOT_FOUND, "a device of %u SMs", at->info->sm_count);
@@ -50,7 +50,7 @@ static size_t sm_of(double value, size_t sm_count)
 
 /* Joins what met in a cluster of any launch but one (launches: of all). seen[sm_count]. */
 static void join_clusters(const struct pb_matrix *matrix, size_t but, size_t sm_count,
-                          struct pb_circles *circles, bool *seen)
+                          struct pb_union_find *components, bool *seen)
 {
     size_t ranks = matrix->axes[RANK].length, per_launch = matrix->axes[CLUSTER].length;
 
@@ -67,21 +67,21 @@ static void join_clusters(const struct pb_matrix *matrix, size_t but, size_t sm_
             if (sm == sm_count)
                 continue;
             seen[sm] = true;
-            pb_circles_join(circles, first, sm);
+            pb_union_find_join(components, first, sm);
         }
     }
 }
 
-/* Circles without one launch, counted. PB_NOT_FOUND: some SM ran in no cluster. */
+/* Components without one launch, counted. PB_NOT_FOUND: some SM ran in no cluster. */
 static enum pb_status find_gpcs(const struct pb_case *at, size_t but, bool *seen,
-                                struct pb_circles *circles, struct pb_error *err)
+                                struct pb_union_find *components, struct pb_error *err)
 {
     size_t sm_count = at->info->sm_count, ran = 0;
 
     memset(seen, 0, sm_count * sizeof(*seen));
-    pb_circles_reset(circles);
-    join_clusters(&at->recordings[0].matrix, but, sm_count, circles, seen);
-    pb_circles_count(circles);
+    pb_union_find_reset(components);
+    join_clusters(&at->recordings[0].matrix, but, sm_count, components, seen);
+    pb_union_find_count(components);
     for (size_t i = 0; i < sm_count; i++)
         ran += seen[i];
     if (ran < sm_count)
@@ -92,14 +92,15 @@ static enum pb_status find_gpcs(const struct pb_case *at, size_t but, bool *seen
 
 /* Every launch left out in turn: do the others say the same? */
 static struct pb_votes vote_gpcs(const struct pb_case *at, size_t count, bool *seen,
-                                 struct pb_circles *circles)
+                                 struct pb_union_find *components)
 {
     size_t launches = at->recordings[0].matrix.axes[LAUNCH].length;
     struct pb_error ignored = PB_ERROR_INIT;
     struct pb_votes votes = {0, 0};
 
     for (size_t but = 0; but < launches; but++) {
-        bool same = find_gpcs(at, but, seen, circles, &ignored) == PB_OK && circles->count == count;
+        bool same =
+            find_gpcs(at, but, seen, components, &ignored) == PB_OK && components->count == count;
 
         pb_votes_add(&votes, launches > 1 && same);
     }
@@ -120,13 +121,13 @@ static double smallest_size(const struct pb_matrix *matrix)
     return smallest;
 }
 
-/* A circle no larger than the smallest cluster: its SMs never met others. */
-static bool is_unpaired(const struct pb_circles *circles, size_t sm, double smallest)
+/* A component no larger than the smallest cluster: its SMs never met others. */
+static bool is_unpaired(const struct pb_union_find *components, size_t sm, double smallest)
 {
-    size_t first = pb_circles_first(circles, sm), members = 0;
+    size_t first = pb_union_find_first(components, sm), members = 0;
 
-    for (size_t i = 0; i < circles->members; i++)
-        members += pb_circles_first(circles, i) == first;
+    for (size_t i = 0; i < components->members; i++)
+        members += pb_union_find_first(components, i) == first;
     return (double)members <= smallest;
 }
 
@@ -207,85 +208,88 @@ static bool are_apart(const struct pb_matrix *matrix, size_t a, size_t b)
  * Clusters that never left a group of SMs prove a boundary only where they would have crossed it:
  * not where every launch places them alike, and those of all sizes fill each group without a rest.
  */
-static enum pb_status check_apart(const struct pb_matrix *matrix, const struct pb_circles *circles,
-                                  double smallest, struct pb_error *err)
+static enum pb_status check_apart(const struct pb_matrix *matrix,
+                                  const struct pb_union_find *components, double smallest,
+                                  struct pb_error *err)
 {
-    if (do_launches_differ(matrix, circles->members))
+    if (do_launches_differ(matrix, components->members))
         return PB_OK;
-    for (size_t a = 0; a < circles->count; a++)
-        for (size_t b = a + 1; b < circles->count; b++)
-            if ((double)circles->sizes[a] > smallest && (double)circles->sizes[b] > smallest &&
-                !are_apart(matrix, circles->sizes[a], circles->sizes[b]))
+    for (size_t a = 0; a < components->count; a++)
+        for (size_t b = a + 1; b < components->count; b++)
+            if ((double)components->sizes[a] > smallest &&
+                (double)components->sizes[b] > smallest &&
+                !are_apart(matrix, components->sizes[a], components->sizes[b]))
                 return pb_fail(
                     err, PB_NOT_FOUND,
                     "ambiguous: groups of %zu and %zu SMs may be of one GPC: no clusters that ran "
                     "could have crossed their boundary",
-                    circles->sizes[a], circles->sizes[b]);
+                    components->sizes[a], components->sizes[b]);
     return PB_OK;
 }
 
 /* ---- all together ---- */
 
-static enum pb_status complete(const struct pb_case *at, bool *unpaired, struct pb_circles *circles,
-                               struct pb_votes *votes, struct pb_error *err)
+static enum pb_status complete(const struct pb_case *at, bool *unpaired,
+                               struct pb_union_find *components, struct pb_votes *votes,
+                               struct pb_error *err)
 {
     double smallest = smallest_size(&at->recordings[0].matrix);
-    size_t count = 0, with_company;
-    const char *witness = "";
+    size_t count = 0, paired;
+    const char *basis = "";
     char method[PB_MESSAGE_LENGTH];
     enum pb_status status = PB_OK;
 
-    for (size_t sm = 0; sm < circles->members; sm++) {
-        unpaired[sm] = is_unpaired(circles, sm, smallest);
+    for (size_t sm = 0; sm < components->members; sm++) {
+        unpaired[sm] = is_unpaired(components, sm, smallest);
         count += unpaired[sm];
     }
-    with_company = circles->members - count;
-    if (with_company == 0)
+    paired = components->members - count;
+    if (paired == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "too few observations: clusters of %g alone put SMs together", smallest);
-    status = check_apart(&at->recordings[0].matrix, circles, smallest, err);
+    status = check_apart(&at->recordings[0].matrix, components, smallest, err);
     if (status != PB_OK)
         return status;
     if (count > 0)
         status = pb_unpaired_join(&at->recordings[2].matrix, &at->recordings[1].matrix, unpaired,
-                                  circles, votes, &witness, err);
+                                  components, votes, &basis, err);
     if (status != PB_OK)
         return status;
-    pb_circles_count(circles);
+    pb_union_find_count(components);
     if (count > 0)
         snprintf(method, sizeof(method),
                  "%zu SMs shared clusters of CTAs with others, which run on one GPC; %zu that did "
                  "not were assigned by similarity of %s",
-                 with_company, count, witness);
+                 paired, count, basis);
     else
         snprintf(method, sizeof(method),
                  "all of %zu SMs shared clusters of CTAs with others, which run on one GPC",
-                 with_company);
-    pb_circles_state(circles, pb_votes_confidence(votes), pb_case_answer(at, "gpc_count"),
-                     pb_case_answer(at, "gpc_sm_counts"), method);
+                 paired);
+    pb_union_find_state(components, pb_votes_confidence(votes), pb_case_answer(at, "gpc_count"),
+                        pb_case_answer(at, "gpc_sm_counts"), method);
     return PB_OK;
 }
 
 enum pb_status pb_infer_gpcs(const struct pb_case *at, struct pb_error *err)
 {
-    struct pb_circles circles = {0};
+    struct pb_union_find components = {0};
     bool *seen = NULL;
     enum pb_status status = check_clusters(at, err);
 
     if (status == PB_OK)
-        status = pb_circles_open(at->info->sm_count, &circles, err);
-    if (status == PB_OK && (seen = calloc(circles.members, sizeof(*seen))) == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", circles.members);
+        status = pb_union_find_open(at->info->sm_count, &components, err);
+    if (status == PB_OK && (seen = calloc(components.members, sizeof(*seen))) == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", components.members);
     if (status == PB_OK)
-        status = find_gpcs(at, SIZE_MAX, seen, &circles, err);
+        status = find_gpcs(at, SIZE_MAX, seen, &components, err);
     if (status == PB_OK) {
-        struct pb_votes votes = vote_gpcs(at, circles.count, seen, &circles);
+        struct pb_votes votes = vote_gpcs(at, components.count, seen, &components);
 
-        status = find_gpcs(at, SIZE_MAX, seen, &circles, err);
+        status = find_gpcs(at, SIZE_MAX, seen, &components, err);
         if (status == PB_OK) /* seen has done its work */
-            status = complete(at, seen, &circles, &votes, err);
+            status = complete(at, seen, &components, &votes, err);
     }
     free(seen);
-    pb_circles_close(&circles);
+    pb_union_find_close(&components);
     return status;
 }

@@ -1,17 +1,17 @@
 /*
  * sm.tpc_count and sm.tpc_sm_counts: which SMs share a TPC.
  *
- * Two witnesses. Pairs (test sm_pairs): SMs of a TPC may share their way out, so that both are
- * slower when they move data at the same time. Clusters (test sm_clusters): those of two CTAs run
- * on one TPC each time; SMs that have always one and the same partner there are taken for one,
+ * Two kinds of evidence. Pairs (test sm_pairs): SMs of a TPC may share their way out, so that both
+ * are slower when they move data at the same time. Clusters (test sm_clusters): those of two CTAs
+ * run on one TPC each time; SMs that have always one and the same partner there are taken for one,
  * with modest confidence, as nothing but habit says so.
  *
- * Where both speak they must agree: circles of pairs that part partners, or ways out that more than
- * two partners share, leave TPCs open. What is no way out (constants, translations) may be shared
- * by more than a TPC; it can bear out partners, and tells nothing alone.
+ * Where both are conclusive they must agree: components of pairs that part partners, or ways out
+ * that more than two partners share, leave TPCs open. What is no way out (constants, translations)
+ * may be shared by more than a TPC; it can bear out partners, and tells nothing alone.
  *
- * tpc_sm_counts is one number where all are alike, else a list, the circle of the SM with the least
- * number first.
+ * tpc_sm_counts is one number where all are alike, else a list, the component of the SM with the
+ * least number first.
  *
  * Source: facts 4 on maps of SMs; CUDA C programming guide on thread block clusters.
  */
@@ -25,7 +25,7 @@
 
 #include "analysis/axes.h"
 #include "analysis/confidence.h"
-#include "analysis/statistics/circles.h"
+#include "analysis/statistics/union_find.h"
 #include "analysis/topology/pairs.h"
 
 enum { SIZE, LAUNCH, CLUSTER, RANK };
@@ -50,7 +50,7 @@ static bool note_partners(size_t *partner, size_t a, size_t b)
  * partner in at least two launches' worth of clusters, or not always the same one.
  */
 static size_t join_partners(const struct pb_matrix *matrix, size_t sms, size_t *partner,
-                            struct pb_circles *circles)
+                            struct pb_union_find *components)
 {
     size_t two = pb_axis_number(&matrix->axes[SIZE], 2.0), ranks = matrix->axes[RANK].length;
     size_t of_size = matrix->axes[LAUNCH].length * matrix->axes[CLUSTER].length, clusters = 0;
@@ -65,7 +65,7 @@ static size_t join_partners(const struct pb_matrix *matrix, size_t sms, size_t *
             continue;
         if (!note_partners(partner, (size_t)cluster[0], (size_t)cluster[1]))
             return 0;
-        pb_circles_join(circles, (size_t)cluster[0], (size_t)cluster[1]);
+        pb_union_find_join(components, (size_t)cluster[0], (size_t)cluster[1]);
         clusters++;
     }
     for (size_t sm = 0; sm < sms; sm++)
@@ -76,41 +76,42 @@ static size_t join_partners(const struct pb_matrix *matrix, size_t sms, size_t *
 
 /* *clusters_out 0: no partners are known. */
 static enum pb_status find_partners(const struct pb_matrix *matrix, size_t sms,
-                                    struct pb_circles *circles, size_t *clusters_out,
+                                    struct pb_union_find *components, size_t *clusters_out,
                                     struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {
+    static const struct pb_axis_requirement requirements[] = {
         {"size", false}, {"launch", false}, {"cluster", false}, {"rank", false}};
     struct pb_error ignored = PB_ERROR_INIT;
     size_t *partner;
 
     *clusters_out = 0;
-    if (pb_axes_check(matrix, wishes, 4, &ignored) != PB_OK)
+    if (pb_axes_check(matrix, requirements, 4, &ignored) != PB_OK)
         return PB_OK;
     partner = malloc(sms * sizeof(*partner));
     if (partner == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating partners of %zu SMs", sms);
     memset(partner, 0xff, sms * sizeof(*partner)); /* SIZE_MAX: nobody */
-    *clusters_out = join_partners(matrix, sms, partner, circles);
-    pb_circles_count(circles);
+    *clusters_out = join_partners(matrix, sms, partner, components);
+    pb_union_find_count(components);
     free(partner);
     return PB_OK;
 }
 
 /* ---- both together ---- */
 
-/* What the circles of a kind of work are to partners. */
+/* What the components of a kind of work are to partners. */
 enum relation { SAME, WIDER, PARTING };
 
-static enum relation relate(const struct pb_circles *circles, const struct pb_circles *partners)
+static enum relation relate(const struct pb_union_find *components,
+                            const struct pb_union_find *partners)
 {
     for (size_t sm = 0; sm < partners->members; sm++) {
-        size_t first = pb_circles_first(partners, sm);
+        size_t first = pb_union_find_first(partners, sm);
 
-        if (pb_circles_first(circles, sm) != pb_circles_first(circles, first))
+        if (pb_union_find_first(components, sm) != pb_union_find_first(components, first))
             return PARTING;
     }
-    return circles->count == partners->count ? SAME : WIDER;
+    return components->count == partners->count ? SAME : WIDER;
 }
 
 static bool is_way_out(const char *kind)
@@ -121,20 +122,20 @@ static bool is_way_out(const char *kind)
 /* What is known so far. */
 struct tpcs {
     const struct pb_matrix *pairs;
-    struct pb_circles partners, circles, best; /* circles: of the kind at hand */
-    size_t clusters;                           /* of two; 0: no partners are known */
-    struct pb_pairs_gap gap;                   /* of the best kind */
-    const char *kind;                          /* NULL: no kind tells yet */
+    struct pb_union_find partners, components, best; /* components: of the kind at hand */
+    size_t clusters;                                 /* of two; 0: no partners are known */
+    struct pb_pairs_gap gap;                         /* of the best kind */
+    const char *kind;                                /* NULL: no kind tells yet */
 };
 
 static void keep_best(struct tpcs *tpcs, const char *kind, struct pb_pairs_gap gap)
 {
-    struct pb_circles before = tpcs->best;
+    struct pb_union_find before = tpcs->best;
 
     if (gap.share <= tpcs->gap.share)
         return;
-    tpcs->best = tpcs->circles;
-    tpcs->circles = before;
+    tpcs->best = tpcs->components;
+    tpcs->components = before;
     tpcs->gap = gap;
     tpcs->kind = kind;
 }
@@ -144,13 +145,13 @@ static enum pb_status hear(struct tpcs *tpcs, size_t kind, struct pb_error *err)
 {
     const char *name = tpcs->pairs->axes[0].labels[kind];
     struct pb_pairs_gap gap;
-    enum pb_status status = pb_pairs_circles(tpcs->pairs, kind, &tpcs->circles, &gap, err);
+    enum pb_status status = pb_pairs_components(tpcs->pairs, kind, &tpcs->components, &gap, err);
     enum relation relation = SAME;
 
     if (status != PB_OK)
         return status;
     if (tpcs->clusters > 0)
-        relation = relate(&tpcs->circles, &tpcs->partners);
+        relation = relate(&tpcs->components, &tpcs->partners);
     if (relation == PARTING || (relation == WIDER && is_way_out(name)))
         return pb_fail(err, PB_INVALID,
                        "inconsistent: SMs that %.*s slow others down than those they share "
@@ -190,8 +191,8 @@ static void state_pairs(const struct pb_case *at, const struct tpcs *tpcs)
              "others, in closed groups%s",
              PB_NAME_LENGTH - 1, tpcs->kind, tpcs->gap.slowdown, 100.0 * tpcs->gap.share,
              tpcs->clusters > 0 ? "; clusters of two run on the same" : "");
-    pb_circles_state(&tpcs->best, pb_votes_confidence(&votes), pb_case_answer(at, "tpc_count"),
-                     pb_case_answer(at, "tpc_sm_counts"), method);
+    pb_union_find_state(&tpcs->best, pb_votes_confidence(&votes), pb_case_answer(at, "tpc_count"),
+                        pb_case_answer(at, "tpc_sm_counts"), method);
 }
 
 static void state_partners(const struct pb_case *at, const struct tpcs *tpcs)
@@ -205,7 +206,7 @@ static void state_partners(const struct pb_case *at, const struct tpcs *tpcs)
              tpcs->clusters);
     pb_parameter_point_to(count, "sm_clusters");
     pb_parameter_point_to(sizes, "sm_clusters");
-    pb_circles_state(&tpcs->partners, confidence_of_habit, count, sizes, method);
+    pb_union_find_state(&tpcs->partners, confidence_of_habit, count, sizes, method);
 }
 
 static enum pb_status conclude(const struct pb_case *at, struct tpcs *tpcs, struct pb_error *err)
@@ -235,15 +236,15 @@ enum pb_status pb_infer_tpcs(const struct pb_case *at, struct pb_error *err)
                        "not recorded: neither sm_pairs nor sm_clusters is there and ok");
     if (sms == 0 || sms > PB_UNPAIRED_SMS_MAX) /* what no device has is not worth its memory */
         return pb_fail(err, PB_NOT_FOUND, "a device of %zu SMs", sms);
-    status = pb_circles_open(sms, &tpcs.partners, err);
+    status = pb_union_find_open(sms, &tpcs.partners, err);
     if (status == PB_OK)
-        status = pb_circles_open(sms, &tpcs.circles, err);
+        status = pb_union_find_open(sms, &tpcs.components, err);
     if (status == PB_OK)
-        status = pb_circles_open(sms, &tpcs.best, err);
+        status = pb_union_find_open(sms, &tpcs.best, err);
     if (status == PB_OK)
         status = conclude(at, &tpcs, err);
-    pb_circles_close(&tpcs.best);
-    pb_circles_close(&tpcs.circles);
-    pb_circles_close(&tpcs.partners);
+    pb_union_find_close(&tpcs.best);
+    pb_union_find_close(&tpcs.components);
+    pb_union_find_close(&tpcs.partners);
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * Circles of SMs that slow each other down; pairs.h says what they are.
+ * Components of SMs that slow each other down; pairs.h says what they are.
  *
  * Limit: what is wide enough for both of a pair shows nothing.
  */
@@ -12,9 +12,9 @@
 #include "analysis/axes.h"
 
 /*
- * How much slower, at least, the least of the pairs in circles is than the slowest other one: of
- * few SMs, any noise may make up circles; for eight circles or more to close by chance, one draw of
- * the slowest pairs in 10^5 would do.
+ * How much slower, at least, the least of the pairs in components is than the slowest other one: of
+ * few SMs, any noise may make up components; for eight components or more to close by chance, one
+ * draw of the slowest pairs in 10^5 would do.
  */
 static const double least_gap = 0.05, least_gap_of_many = 0.01;
 
@@ -33,42 +33,43 @@ static int falling(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* Joins the pairs that are slower than `least`; are the circles closed, and is nobody left out? */
-static bool join_pairs(const double *cycles, double least, struct pb_circles *circles)
+/* Joins the pairs that are slower than `least`; are the components closed, and is no SM left out?
+ */
+static bool join_pairs(const double *cycles, double least, struct pb_union_find *components)
 {
-    size_t sms = circles->members, joined = 0, within = 0;
+    size_t sms = components->members, joined = 0, within = 0;
 
-    pb_circles_reset(circles);
+    pb_union_find_reset(components);
     for (size_t a = 0; a < sms; a++)
         for (size_t b = a + 1; b < sms; b++)
             if (pb_pairs_slowdown(cycles, sms, a, b) > least) {
-                pb_circles_join(circles, a, b);
+                pb_union_find_join(components, a, b);
                 joined++;
             }
-    pb_circles_count(circles);
-    for (size_t i = 0; i < circles->count; i++) {
-        within += circles->sizes[i] * (circles->sizes[i] - 1) / 2;
-        if (circles->sizes[i] < 2)
+    pb_union_find_count(components);
+    for (size_t i = 0; i < components->count; i++) {
+        within += components->sizes[i] * (components->sizes[i] - 1) / 2;
+        if (components->sizes[i] < 2)
             return false;
     }
-    return joined == within && circles->count > 1;
+    return joined == within && components->count > 1;
 }
 
 /*
- * The clearest gap in the slowdowns above which the pairs make up closed circles.
+ * The clearest gap in the slowdowns above which the pairs make up closed components.
  *
  * sorted[count]  falling; *least_out: the middle of the gap; returns the gap, 0: there is none
  */
 static double find_gap(const double *cycles, const double *sorted, size_t count,
-                       struct pb_circles *circles, double *least_out)
+                       struct pb_union_find *components, double *least_out)
 {
     double widest = 0.0;
 
     for (size_t i = 0; i + 1 < count; i++) {
         double gap = sorted[i] / sorted[i + 1] - 1.0, middle = (sorted[i] + sorted[i + 1]) / 2.0;
 
-        if (gap < least_gap_of_many || gap <= widest || !join_pairs(cycles, middle, circles) ||
-            (gap < least_gap && circles->count < MANY))
+        if (gap < least_gap_of_many || gap <= widest || !join_pairs(cycles, middle, components) ||
+            (gap < least_gap && components->count < MANY))
             continue;
         widest = gap;
         *least_out = middle;
@@ -98,8 +99,9 @@ static enum pb_status sort_slowdowns(const double *cycles, size_t sms, double *s
 
 enum pb_status pb_pairs_check(const struct pb_matrix *matrix, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"kind", true}, {"sm", false}, {"other", false}};
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    static const struct pb_axis_requirement requirements[] = {
+        {"kind", true}, {"sm", false}, {"other", false}};
+    enum pb_status status = pb_axes_check(matrix, requirements, 3, err);
 
     if (status == PB_OK && (matrix->axes[1].length != matrix->axes[2].length ||
                             matrix->axes[1].length < 3 || matrix->axes[1].length > SMS_MAX))
@@ -108,9 +110,9 @@ enum pb_status pb_pairs_check(const struct pb_matrix *matrix, struct pb_error *e
     return status;
 }
 
-enum pb_status pb_pairs_circles(const struct pb_matrix *matrix, size_t kind,
-                                struct pb_circles *circles, struct pb_pairs_gap *gap_out,
-                                struct pb_error *err)
+enum pb_status pb_pairs_components(const struct pb_matrix *matrix, size_t kind,
+                                   struct pb_union_find *components, struct pb_pairs_gap *gap_out,
+                                   struct pb_error *err)
 {
     size_t sms = matrix->axes[1].length, count = 0;
     const double *cycles = matrix->values + kind * sms * sms;
@@ -122,7 +124,7 @@ enum pb_status pb_pairs_circles(const struct pb_matrix *matrix, size_t kind,
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating pairs of %zu SMs", sms);
     status = sort_slowdowns(cycles, sms, sorted, &count, err);
     if (status == PB_OK)
-        gap.share = find_gap(cycles, sorted, count, circles, &gap.slowdown);
+        gap.share = find_gap(cycles, sorted, count, components, &gap.slowdown);
     if (status == PB_OK && gap.share <= 0.0)
         status = pb_fail(
             err, PB_NOT_FOUND,
@@ -130,7 +132,7 @@ enum pb_status pb_pairs_circles(const struct pb_matrix *matrix, size_t kind,
             "form closed groups; the slowest that %.*s take %.2f times as long",
             PB_NAME_LENGTH - 1, matrix->axes[0].labels[kind], sorted[0]);
     if (status == PB_OK) {
-        join_pairs(cycles, gap.slowdown, circles);
+        join_pairs(cycles, gap.slowdown, components);
         *gap_out = gap;
     }
     free(sorted);

@@ -1,18 +1,18 @@
 /*
- * Circles of SMs that slow each other down when they work at the same time (test sm_pairs).
+ * Components of SMs that slow each other down when they work at the same time (test sm_pairs).
  *
- * Whoever shares something with one member of a circle shares it with all: pairs that are clearly
- * slower than all others but do not close circles tell nothing.
+ * Whoever shares something with one member of a component shares it with all: pairs that are
+ * clearly slower than all others but do not close components tell nothing.
  *
  * Source: facts 4 on maps of SMs.
  */
 #ifndef PB_ANALYSIS_TOPOLOGY_PAIRS_H
 #define PB_ANALYSIS_TOPOLOGY_PAIRS_H
 
-#include "analysis/statistics/circles.h"
+#include "analysis/statistics/union_find.h"
 #include "core/record.h"
 
-/* What parts pairs within circles from all others. */
+/* What parts pairs within components from all others. */
 struct pb_pairs_gap {
     double slowdown; /* between the two: cycles of a pair by cycles alone */
     double share;    /* how much slower the least within is than the slowest other, less 1 */
@@ -28,14 +28,14 @@ enum pb_status pb_pairs_check(const struct pb_matrix *matrix, struct pb_error *e
 double pb_pairs_slowdown(const double *cycles, size_t sms, size_t a, size_t b);
 
 /*
- * The circles of one kind of work, of a matrix that was checked: those behind the widest gap.
+ * The components of one kind of work, of a matrix that was checked: those behind the widest gap.
  *
- * circles  open, of as many members as the matrix has SMs; undefined unless PB_OK
+ * components  open, of as many members as the matrix has SMs; undefined unless PB_OK
  *
  * PB_NOT_FOUND  there are none, or a pair was not measured. PB_NO_MEMORY.
  */
-enum pb_status pb_pairs_circles(const struct pb_matrix *matrix, size_t kind,
-                                struct pb_circles *circles, struct pb_pairs_gap *gap_out,
-                                struct pb_error *err);
+enum pb_status pb_pairs_components(const struct pb_matrix *matrix, size_t kind,
+                                   struct pb_union_find *components, struct pb_pairs_gap *gap_out,
+                                   struct pb_error *err);
 
 #endif

@@ -73,8 +73,9 @@ static enum pb_status cap(struct pb_sm_map *map, struct pb_error *err)
 enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, double miss_border_cycles,
                               struct pb_sm_map *map_out, struct pb_error *err)
 {
-    static const struct pb_axis_wish wishes[] = {{"touch", true}, {"sm", false}, {"line", false}};
-    enum pb_status status = pb_axes_check(matrix, wishes, 3, err);
+    static const struct pb_axis_requirement requirements[] = {
+        {"touch", true}, {"sm", false}, {"line", false}};
+    enum pb_status status = pb_axes_check(matrix, requirements, 3, err);
     const double *cycles;
     struct pb_sm_map map;
 

@@ -1,4 +1,4 @@
-/* SMs without company join whom they resemble; unpaired.h says by what. */
+/* Unpaired SMs join the component that they resemble; unpaired.h says by what. */
 #include "analysis/topology/unpaired.h"
 
 #include <math.h>
@@ -18,19 +18,20 @@ static const double least_trust = 0.9;
 struct profiles {
     float *values;
     size_t sms, length;
-    bool by_mean; /* a circle is like the mean of its SMs, else like the likest one */
+    bool by_mean; /* a component is like the mean of its SMs, else like the likest one */
 };
 
-/* The mean profile of a circle, less that of one SM if it is a member. False: nobody else is in it.
+/* The mean profile of a component, less that of one SM if it is a member. False: nobody else is in
+ * it.
  */
-static bool average(const struct profiles *profiles, const struct pb_circles *circles, size_t first,
-                    size_t but, double *mean_out)
+static bool average(const struct profiles *profiles, const struct pb_union_find *components,
+                    size_t first, size_t but, double *mean_out)
 {
     size_t members = 0;
 
     memset(mean_out, 0, profiles->length * sizeof(*mean_out));
     for (size_t i = 0; i < profiles->sms; i++) {
-        if (i == but || pb_circles_first(circles, i) != first)
+        if (i == but || pb_union_find_first(components, i) != first)
             continue;
         members++;
         for (size_t j = 0; j < profiles->length; j++)
@@ -41,21 +42,22 @@ static bool average(const struct profiles *profiles, const struct pb_circles *ci
     return members > 0;
 }
 
-static double distance_to_mean(const struct profiles *profiles, const struct pb_circles *circles,
-                               size_t first, size_t sm, double *mean)
+static double distance_to_mean(const struct profiles *profiles,
+                               const struct pb_union_find *components, size_t first, size_t sm,
+                               double *mean)
 {
     const float *own = profiles->values + sm * profiles->length;
     double sum = 0.0;
 
-    if (!average(profiles, circles, first, sm, mean))
+    if (!average(profiles, components, first, sm, mean))
         return INFINITY;
     for (size_t j = 0; j < profiles->length; j++)
         sum += fabs(mean[j] - own[j]);
     return sum;
 }
 
-static double distance_to_likest(const struct profiles *profiles, const struct pb_circles *circles,
-                                 size_t first, size_t sm)
+static double distance_to_likest(const struct profiles *profiles,
+                                 const struct pb_union_find *components, size_t first, size_t sm)
 {
     const float *own = profiles->values + sm * profiles->length;
     double least = INFINITY;
@@ -64,7 +66,7 @@ static double distance_to_likest(const struct profiles *profiles, const struct p
         const float *other = profiles->values + i * profiles->length;
         double sum = 0.0;
 
-        if (i == sm || pb_circles_first(circles, i) != first)
+        if (i == sm || pb_union_find_first(components, i) != first)
             continue;
         for (size_t j = 0; j < profiles->length && sum < least; j++)
             sum += fabsf(other[j] - own[j]);
@@ -74,11 +76,11 @@ static double distance_to_likest(const struct profiles *profiles, const struct p
 }
 
 /*
- * The circle with company that the SM resembles most; the number of SMs when there is none.
+ * The component of several SMs that the SM resembles most; the number of SMs when there is none.
  * mean[length] is for its work.
  */
 static size_t nearest(const struct profiles *profiles, const bool *unpaired,
-                      const struct pb_circles *circles, size_t sm, double *mean)
+                      const struct pb_union_find *components, size_t sm, double *mean)
 {
     size_t best = profiles->sms;
     double least = INFINITY;
@@ -86,10 +88,10 @@ static size_t nearest(const struct profiles *profiles, const bool *unpaired,
     for (size_t first = 0; first < profiles->sms; first++) {
         double distance;
 
-        if (unpaired[first] || pb_circles_first(circles, first) != first)
+        if (unpaired[first] || pb_union_find_first(components, first) != first)
             continue;
-        distance = profiles->by_mean ? distance_to_mean(profiles, circles, first, sm, mean)
-                                     : distance_to_likest(profiles, circles, first, sm);
+        distance = profiles->by_mean ? distance_to_mean(profiles, components, first, sm, mean)
+                                     : distance_to_likest(profiles, components, first, sm);
         if (distance < least) {
             least = distance;
             best = first;
@@ -100,17 +102,18 @@ static size_t nearest(const struct profiles *profiles, const bool *unpaired,
 
 /* Do the SMs whose GPC is known resemble their own? Votes by their share. */
 static bool is_trusted(const struct profiles *profiles, const bool *unpaired,
-                       const struct pb_circles *circles, double *mean, struct pb_votes *votes)
+                       const struct pb_union_find *components, double *mean, struct pb_votes *votes)
 {
     size_t known = 0, own = 0;
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
-        size_t like = unpaired[sm] ? profiles->sms : nearest(profiles, unpaired, circles, sm, mean);
+        size_t like =
+            unpaired[sm] ? profiles->sms : nearest(profiles, unpaired, components, sm, mean);
 
         if (like == profiles->sms)
             continue;
         known++;
-        own += like == pb_circles_first(circles, sm);
+        own += like == pb_union_find_first(components, sm);
     }
     if (known == 0 || (double)own < least_trust * (double)known)
         return false;
@@ -118,18 +121,19 @@ static bool is_trusted(const struct profiles *profiles, const bool *unpaired,
     return true;
 }
 
-/* All of a unpaired circle must agree. */
+/* All of an unpaired component must agree. */
 static enum pb_status join_alike(const struct profiles *profiles, const bool *unpaired,
-                                 struct pb_circles *circles, double *mean, struct pb_error *err)
+                                 struct pb_union_find *components, double *mean,
+                                 struct pb_error *err)
 {
     size_t joined[PB_UNPAIRED_SMS_MAX];
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
-        size_t first = pb_circles_first(circles, sm);
+        size_t first = pb_union_find_first(components, sm);
 
         if (!unpaired[sm])
             continue;
-        joined[sm] = nearest(profiles, unpaired, circles, sm, mean);
+        joined[sm] = nearest(profiles, unpaired, components, sm, mean);
         if (joined[sm] != joined[first])
             return pb_fail(
                 err, PB_NOT_FOUND,
@@ -138,13 +142,13 @@ static enum pb_status join_alike(const struct profiles *profiles, const bool *un
     }
     for (size_t sm = 0; sm < profiles->sms; sm++)
         if (unpaired[sm])
-            pb_circles_join(circles, joined[sm], sm);
+            pb_union_find_join(components, joined[sm], sm);
     return PB_OK;
 }
 
 /* Rows of the symmetric matrix of how long constants take together, by how long they take alone. */
-static enum pb_status take_company(const struct pb_matrix *pairs, struct profiles *profiles_out,
-                                   struct pb_error *err)
+static enum pb_status take_slowdowns(const struct pb_matrix *pairs, struct profiles *profiles_out,
+                                     struct pb_error *err)
 {
     struct profiles profiles = {0};
     enum pb_status status = pb_pairs_check(pairs, err);
@@ -195,34 +199,34 @@ static enum pb_status take_ways(const struct pb_matrix *matrix, struct profiles 
     return PB_OK;
 }
 
-/* The witnesses, the better one first. */
+/* What SMs are compared by, the better one first. */
 static const struct {
     const char *what;
     enum pb_status (*take)(const struct pb_matrix *matrix, struct profiles *profiles_out,
                            struct pb_error *err);
-} witnesses[] = {{"which other SMs slow down their constant loads", take_company},
-                 {"their latencies to L2", take_ways}};
+} comparisons[] = {{"which other SMs slow down their constant loads", take_slowdowns},
+                   {"their latencies to L2", take_ways}};
 
-/* PB_NOT_FOUND with *can_tell_out false: not to be trusted. */
-static enum pb_status ask(const struct profiles *profiles, const bool *unpaired,
-                          struct pb_circles *circles, struct pb_votes *votes, bool *can_tell_out,
-                          struct pb_error *err)
+/* PB_NOT_FOUND with *is_conclusive_out false: not to be trusted. */
+static enum pb_status compare_all(const struct profiles *profiles, const bool *unpaired,
+                                  struct pb_union_find *components, struct pb_votes *votes,
+                                  bool *is_conclusive_out, struct pb_error *err)
 {
     double *mean = malloc(profiles->length * sizeof(*mean));
     enum pb_status status = PB_NOT_FOUND;
 
     if (mean == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating profiles of SMs");
-    *can_tell_out = is_trusted(profiles, unpaired, circles, mean, votes);
-    if (*can_tell_out)
-        status = join_alike(profiles, unpaired, circles, mean, err);
+    *is_conclusive_out = is_trusted(profiles, unpaired, components, mean, votes);
+    if (*is_conclusive_out)
+        status = join_alike(profiles, unpaired, components, mean, err);
     free(mean);
     return status;
 }
 
 enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
-                                const bool *unpaired, struct pb_circles *circles,
-                                struct pb_votes *votes, const char **witness_out,
+                                const bool *unpaired, struct pb_union_find *components,
+                                struct pb_votes *votes, const char **basis_out,
                                 struct pb_error *err)
 {
     const struct pb_matrix *matrices[] = {pairs, map};
@@ -230,15 +234,15 @@ enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_m
     for (size_t i = 0; i < sizeof(matrices) / sizeof(matrices[0]); i++) {
         struct profiles profiles = {0};
         enum pb_status status = PB_NOT_FOUND;
-        bool can_tell = false;
+        bool is_conclusive = false;
 
         if (matrices[i]->rank > 0)
-            status = witnesses[i].take(matrices[i], &profiles, err);
-        if (status == PB_OK && profiles.sms == circles->members)
-            status = ask(&profiles, unpaired, circles, votes, &can_tell, err);
+            status = comparisons[i].take(matrices[i], &profiles, err);
+        if (status == PB_OK && profiles.sms == components->members)
+            status = compare_all(&profiles, unpaired, components, votes, &is_conclusive, err);
         free(profiles.values);
-        *witness_out = witnesses[i].what;
-        if (can_tell || status == PB_NO_MEMORY)
+        *basis_out = comparisons[i].what;
+        if (is_conclusive || status == PB_NO_MEMORY)
             return status;
     }
     return pb_fail(err, PB_NOT_FOUND,

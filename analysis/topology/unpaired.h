@@ -18,26 +18,26 @@
 #include <stdbool.h>
 
 #include "analysis/confidence.h"
-#include "analysis/statistics/circles.h"
+#include "analysis/statistics/union_find.h"
 #include "core/record.h"
 
 enum { PB_UNPAIRED_SMS_MAX = 4096 };
 
 /*
- * Joins every unpaired SM to the circle that it resembles most: by company its mean, which is faint
- * in each SM; by the way its likest SM, as parts of a GPC lie apart.
+ * Joins every unpaired SM to the component that it resembles most: by slowdowns its mean, which is
+ * faint in each SM; by the way its likest SM, as parts of a GPC lie apart.
  *
  * pairs, map    matrices of sm_pairs and l2_map; of rank 0 where there is none
- * unpaired[]      for each of the circles' members
+ * unpaired[]      for each of the components' members
  * votes         get those of the SMs that are not unpaired
- * witness_out   what they resemble each other by; a text that stays
+ * basis_out     what they resemble each other by; a text that stays
  *
- * PB_NOT_FOUND  no witness can be trusted, or SMs of one circle resemble different ones. Circles
- *               are undefined then. PB_NO_MEMORY.
+ * PB_NOT_FOUND  no basis can be trusted, or SMs of one component resemble different ones.
+ * Components are undefined then. PB_NO_MEMORY.
  */
 enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
-                                const bool *unpaired, struct pb_circles *circles,
-                                struct pb_votes *votes, const char **witness_out,
+                                const bool *unpaired, struct pb_union_find *components,
+                                struct pb_votes *votes, const char **basis_out,
                                 struct pb_error *err);
 
 #endif

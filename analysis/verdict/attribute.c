@@ -1,14 +1,13 @@
 /* The penalised likelihood of units, and the greedy search; see attribute.h. */
 #include "analysis/verdict/attribute.h"
+#include "core/reserve.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/verdict/room.h"
-
 enum {
-    NODES_MIN = 3,        /* with fewer nothing tells a node from its devices */
+    NODES_MIN = 3,        /* with fewer nothing distinguishes a node from its devices */
     NODE_DEVICES_MIN = 2, /* affected ones, likewise below */
     SLOT_DEVICES_MIN = 3,
     ATTRIBUTE_DEVICES_MIN = 3,
@@ -29,8 +28,8 @@ enum {
 
 static bool has_same(const struct pb_layout *layout, size_t dimension, size_t a, size_t b)
 {
-    const struct pb_subject *one = &layout->sheet->subjects[layout->group->members[a]];
-    const struct pb_subject *other = &layout->sheet->subjects[layout->group->members[b]];
+    const struct pb_subject *one = &layout->features->subjects[layout->group->members[a]];
+    const struct pb_subject *other = &layout->features->subjects[layout->group->members[b]];
     char texts[2][PB_TEXT_LENGTH];
 
     if (dimension == PB_DIMENSION_NODE)
@@ -44,7 +43,7 @@ static bool has_same(const struct pb_layout *layout, size_t dimension, size_t a,
 
 static bool is_known(const struct pb_layout *layout, size_t dimension, size_t member)
 {
-    const struct pb_subject *subject = &layout->sheet->subjects[layout->group->members[member]];
+    const struct pb_subject *subject = &layout->features->subjects[layout->group->members[member]];
     char text[PB_TEXT_LENGTH];
 
     if (dimension >= PB_ATTRIBUTE_COUNT)
@@ -74,11 +73,11 @@ static void number_units(struct pb_layout *layout, size_t dimension, size_t *fir
     layout->sizes[dimension] = units;
 }
 
-enum pb_status pb_layout_make(const struct pb_sheet *sheet, const struct pb_group *group,
+enum pb_status pb_layout_make(const struct pb_features *features, const struct pb_group *group,
                               struct pb_layout *layout_out, struct pb_error *err)
 {
     size_t count = group->member_count;
-    struct pb_layout layout = {.sheet = sheet,
+    struct pb_layout layout = {.features = features,
                                .group = group,
                                .labels = calloc(PB_DIMENSIONS * count + 1, sizeof(size_t)),
                                .sizes = calloc(PB_DIMENSIONS, sizeof(size_t))};
@@ -205,16 +204,15 @@ static struct candidate best_of(struct search *search)
 static enum pb_status add_unit(struct search *search, const struct pb_unit *unit)
 {
     struct pb_units *units = search->units;
-    struct pb_unit *items =
-        pb_with_room(units->items, units->count, &units->capacity, sizeof(*items));
-    size_t *members = calloc(search->affected_count + 1, sizeof(*members));
+    size_t *members;
+    enum pb_status status =
+        PB_RESERVE(units->items, units->count, units->capacity, "units", search->err);
 
-    if (items != NULL)
-        units->items = items;
-    if (items == NULL || members == NULL) {
-        free(members);
+    if (status != PB_OK)
+        return status;
+    members = calloc(search->affected_count + 1, sizeof(*members));
+    if (members == NULL)
         return pb_fail(search->err, PB_NO_MEMORY, "out of memory for %zu units", units->count + 1);
-    }
     units->items[units->count] = *unit;
     units->items[units->count++].members = members;
     return PB_OK;

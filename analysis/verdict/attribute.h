@@ -14,7 +14,7 @@
  * Besides that a unit must hold its documented share: a node three quarters of at least two of its
  * devices, in a group of three nodes or more; a slot half of those that have it, three at least; an
  * attribute three quarters of three devices or more on two nodes or more, not all of the group. An
- * affected device is one that deviates significantly by itself: nobody is counted for his
+ * affected device is one that deviates significantly by itself: no device is counted for its
  * neighbours.
  *
  * Source: Schwarz, Annals of Statistics 6 (1978) 461, for penalised likelihoods; Kulldorff,
@@ -28,7 +28,7 @@
 
 /* A part of a group: its devices' numbers of node, slot and attributes. */
 struct pb_layout {
-    const struct pb_sheet *sheet;
+    const struct pb_features *features;
     const struct pb_group *group;
     size_t *
         labels; /* [PB_DIMENSIONS][member]: equal where the unit is the same; SIZE_MAX: not known */
@@ -43,7 +43,7 @@ enum {
 };
 
 /* PB_NO_MEMORY is the only error. */
-enum pb_status pb_layout_make(const struct pb_sheet *sheet, const struct pb_group *group,
+enum pb_status pb_layout_make(const struct pb_features *features, const struct pb_group *group,
                               struct pb_layout *layout_out, struct pb_error *err);
 
 void pb_layout_clear(struct pb_layout *layout); /* NULL is allowed */
@@ -67,7 +67,7 @@ struct pb_units {
  * Explains the affected devices of a group; every one is a member of exactly one unit.
  *
  * affected[member_count]  of the group
- * whole                   may all of the group be at fault? Only by events or their own past
+ * whole                   may all of the group be at fault? Only by events or their own history
  * loose                   may many devices without anything in common make one unit? Then those are
  *                         a POPULATION if they are four and 15% of the group at least
  *

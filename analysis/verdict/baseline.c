@@ -14,17 +14,17 @@ static int compare_uuids(const void *a, const void *b)
     return order != 0 ? order : (left->subject > right->subject) - (left->subject < right->subject);
 }
 
-enum pb_status pb_uuids_make(const struct pb_sheet *sheet, struct pb_uuids *uuids_out,
+enum pb_status pb_uuids_make(const struct pb_features *features, struct pb_uuids *uuids_out,
                              struct pb_error *err)
 {
-    struct pb_uuids uuids = {malloc((sheet->subject_count + 1) * sizeof(*uuids.items)), 0};
+    struct pb_uuids uuids = {malloc((features->subject_count + 1) * sizeof(*uuids.items)), 0};
 
     if (uuids.items == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu UUIDs",
-                       sheet->subject_count);
-    for (size_t i = 0; i < sheet->subject_count; i++)
-        if (sheet->subjects[i].info.uuid[0] != '\0')
-            uuids.items[uuids.count++] = (struct pb_uuid){sheet->subjects[i].info.uuid, i};
+                       features->subject_count);
+    for (size_t i = 0; i < features->subject_count; i++)
+        if (features->subjects[i].info.uuid[0] != '\0')
+            uuids.items[uuids.count++] = (struct pb_uuid){features->subjects[i].info.uuid, i};
     qsort(uuids.items, uuids.count, sizeof(*uuids.items), compare_uuids);
     *uuids_out = uuids;
     return PB_OK;
@@ -83,9 +83,9 @@ size_t pb_uuids_last(const struct pb_uuids *uuids, const char *uuid, size_t othe
     return first < end ? uuids->items[end - 1].subject : otherwise;
 }
 
-size_t pb_baseline_metric(const struct pb_sheet *baseline, const struct pb_metric *metric)
+size_t pb_baseline_metric(const struct pb_features *baseline, const struct pb_metric *metric)
 {
-    size_t at = pb_sheet_match(baseline, metric);
+    size_t at = pb_features_match(baseline, metric);
 
     if (at < baseline->metric_count && (strcmp(baseline->metrics[at].unit, metric->unit) != 0 ||
                                         baseline->metrics[at].domain != metric->domain))
@@ -99,7 +99,7 @@ static bool is_copy(const struct pb_subject *a, const struct pb_subject *b)
 }
 
 static void mark_copies(const struct pb_uuids *uuids, struct pb_subject *subject,
-                        const struct pb_sheet *baseline, bool *is_dropped)
+                        const struct pb_features *baseline, bool *is_dropped)
 {
     size_t first, end;
 
@@ -114,7 +114,7 @@ static void mark_copies(const struct pb_uuids *uuids, struct pb_subject *subject
     }
 }
 
-enum pb_status pb_baseline_drop_copies(struct pb_sheet *sheet, struct pb_sheet *baseline,
+enum pb_status pb_baseline_drop_copies(struct pb_features *features, struct pb_features *baseline,
                                        struct pb_error *err)
 {
     bool *is_dropped = calloc(baseline->subject_count + 1, sizeof(*is_dropped));
@@ -124,11 +124,11 @@ enum pb_status pb_baseline_drop_copies(struct pb_sheet *sheet, struct pb_sheet *
             ? pb_fail(err, PB_NO_MEMORY, "out of memory for %zu devices", baseline->subject_count)
             : pb_uuids_make(baseline, &uuids, err);
 
-    for (size_t i = 0; i < sheet->subject_count && status == PB_OK; i++)
-        mark_copies(&uuids, &sheet->subjects[i], baseline, is_dropped);
+    for (size_t i = 0; i < features->subject_count && status == PB_OK; i++)
+        mark_copies(&uuids, &features->subjects[i], baseline, is_dropped);
     pb_uuids_clear(&uuids);
     if (status == PB_OK)
-        pb_sheet_drop(baseline, is_dropped);
+        pb_features_drop(baseline, is_dropped);
     free(is_dropped);
     return status;
 }

@@ -54,14 +54,14 @@ static double size_of(const struct pb_metric *metric, const struct pb_deviation 
 }
 
 /* Is this the first of the deviations at its place that matches the needs? */
-static bool is_new_place(const struct pb_cause *cause, const struct pb_sheet *sheet,
+static bool is_new_place(const struct pb_cause *cause, const struct pb_features *features,
                          const struct pb_deviations *deviations, size_t at)
 {
     for (size_t i = 0; i <= at; i++) {
         const struct pb_deviation *deviation = &deviations->items[i];
 
         if (deviation->place == deviations->items[at].place &&
-            matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, &sheet->metrics[deviation->metric],
+            matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, &features->metrics[deviation->metric],
                         deviation))
             return i == at;
     }
@@ -69,25 +69,25 @@ static bool is_new_place(const struct pb_cause *cause, const struct pb_sheet *sh
 }
 
 /* What the SMs have of all accesses that moved as the needs say: tests over all SMs are even. */
-static double share_of(const struct pb_cause *cause, const struct pb_sheet *sheet,
+static double share_of(const struct pb_cause *cause, const struct pb_features *features,
                        const struct pb_deviations *deviations)
 {
     size_t places = 0;
 
     for (size_t i = 0; i < deviations->count; i++)
-        places += is_new_place(cause, sheet, deviations, i);
-    return (double)places / sheet->subjects[deviations->subject].info.sm_count;
+        places += is_new_place(cause, features, deviations, i);
+    return (double)places / features->subjects[deviations->subject].info.sm_count;
 }
 
-static struct pb_extent extent_of(const struct pb_cause *cause, const struct pb_sheet *sheet,
+static struct pb_extent extent_of(const struct pb_cause *cause, const struct pb_features *features,
                                   const struct pb_deviations *deviations, size_t lead)
 {
     struct pb_extent extent = {.place = deviations->items[lead].place,
-                               .share = share_of(cause, sheet, deviations)};
+                               .share = share_of(cause, features, deviations)};
 
     for (size_t i = 0; i < deviations->count; i++) {
         const struct pb_deviation *deviation = &deviations->items[i];
-        const struct pb_metric *metric = &sheet->metrics[deviation->metric];
+        const struct pb_metric *metric = &features->metrics[deviation->metric];
         bool is_own = matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, metric, deviation);
 
         if (deviation->taken_by != 0)
@@ -143,31 +143,31 @@ static bool reaches_mark(const struct pb_metric *metric, double relative)
     return strtod(multiple, NULL) <= 1.0 + leeway * relative;
 }
 
-static bool obeys(enum pb_law law, const struct pb_metric *metric,
+static bool obeys(enum pb_bound bound, const struct pb_metric *metric,
                   const struct pb_deviation *deviation, const struct pb_extent *extent)
 {
     bool is_here = deviation->place >= 0 && deviation->place == extent->place;
 
-    switch (law) {
-    case PB_LAW_ANY:
+    switch (bound) {
+    case PB_BOUND_ANY:
         return true;
-    case PB_LAW_SAME:
+    case PB_BOUND_SAME:
         return is_within(metric, deviation, inverse_of(extent->relative));
-    case PB_LAW_FAINT:
+    case PB_BOUND_FAINT:
         return fabs(deviation->shift) <=
                faint * inverse_of(extent->relative) + metric->practical / 2.0;
-    case PB_LAW_STEP:
+    case PB_BOUND_STEP:
         return fabs(deviation->value - deviation->expected) <=
                leeway * extent->step[metric->domain];
-    case PB_LAW_PLACE:
+    case PB_BOUND_PLACE:
         return is_here && is_within(metric, deviation, at_place(metric, extent->relative));
-    case PB_LAW_HERE:
+    case PB_BOUND_HERE:
         return is_here;
-    case PB_LAW_MEAN:
+    case PB_BOUND_MEAN:
         return deviation->shift <= leeway * extent->relative * extent->share + metric->practical;
-    case PB_LAW_SHARE:
+    case PB_BOUND_SHARE:
         return is_share_within(metric, deviation, extent);
-    case PB_LAW_LATE:
+    case PB_BOUND_LATE:
         return is_share_within(metric, deviation, extent) && reaches_mark(metric, extent->relative);
     }
     return false;
@@ -178,15 +178,16 @@ static bool follows(const struct pb_cause *cause, const struct pb_metric *metric
 {
     for (size_t i = 0; i < PB_CAUSE_FOLLOWS_MAX && !is_end(&cause->follows[i]); i++)
         if (matches(&cause->follows[i], metric, deviation) &&
-            obeys(cause->follows[i].law, metric, deviation, extent))
+            obeys(cause->follows[i].bound, metric, deviation, extent))
             return true;
     return false;
 }
 
 /* The unexplained deviation that matches and lies farthest out; count when there is none. An event
    does not explain what deviates from peers that have it too (beside_event). */
-static size_t farthest(const struct pb_sign *signs, size_t sign_count, const struct pb_sheet *sheet,
-                       const struct pb_deviations *deviations, bool beside_event)
+static size_t farthest(const struct pb_sign *signs, size_t sign_count,
+                       const struct pb_features *features, const struct pb_deviations *deviations,
+                       bool beside_event)
 {
     size_t best = deviations->count;
 
@@ -194,7 +195,7 @@ static size_t farthest(const struct pb_sign *signs, size_t sign_count, const str
         const struct pb_deviation *deviation = &deviations->items[i];
 
         if (deviation->taken_by == 0 && !(beside_event && deviation->is_beside_event) &&
-            matches_any(signs, sign_count, &sheet->metrics[deviation->metric], deviation) &&
+            matches_any(signs, sign_count, &features->metrics[deviation->metric], deviation) &&
             (best == deviations->count ||
              fabs(deviation->sigmas) > fabs(deviations->items[best].sigmas)))
             best = i;
@@ -202,15 +203,15 @@ static size_t farthest(const struct pb_sign *signs, size_t sign_count, const str
     return best;
 }
 
-static bool fits(const struct pb_cause *cause, const struct pb_sheet *sheet,
+static bool fits(const struct pb_cause *cause, const struct pb_features *features,
                  const struct pb_deviations *deviations, size_t *lead_out)
 {
-    *lead_out = farthest(cause->needs, PB_CAUSE_NEEDS_MAX, sheet, deviations, false);
+    *lead_out = farthest(cause->needs, PB_CAUSE_NEEDS_MAX, features, deviations, false);
     return *lead_out < deviations->count &&
            (is_end(cause->also) ||
-            farthest(cause->also, PB_CAUSE_NEEDS_MAX, sheet, deviations,
+            farthest(cause->also, PB_CAUSE_NEEDS_MAX, features, deviations,
                      deviations->items[*lead_out].is_event) < deviations->count) &&
-           farthest(cause->spares, PB_CAUSE_SPARES_MAX, sheet, deviations, false) ==
+           farthest(cause->spares, PB_CAUSE_SPARES_MAX, features, deviations, false) ==
                deviations->count;
 }
 
@@ -221,17 +222,17 @@ bool pb_deviation_is_worse(const struct pb_metric *metric, const struct pb_devia
 }
 
 /* Marks what the cause explains; whatever is better than with the peers is no more than odd. */
-static void take(const struct pb_sheet *sheet, struct pb_deviations *deviations,
+static void take(const struct pb_features *features, struct pb_deviations *deviations,
                  struct pb_diagnosis *diagnosis)
 {
     const struct pb_cause *cause = diagnosis->cause;
     enum pb_severity most = PB_SEVERITY_WARNING;
     bool is_by_event = deviations->items[diagnosis->lead].is_event;
 
-    diagnosis->extent = extent_of(cause, sheet, deviations, diagnosis->lead);
+    diagnosis->extent = extent_of(cause, features, deviations, diagnosis->lead);
     for (size_t i = 0; i < deviations->count; i++) {
         struct pb_deviation *deviation = &deviations->items[i];
-        const struct pb_metric *metric = &sheet->metrics[deviation->metric];
+        const struct pb_metric *metric = &features->metrics[deviation->metric];
         bool is_needed = matches_any(cause->needs, PB_CAUSE_NEEDS_MAX, metric, deviation);
         bool is_own = i == diagnosis->lead || (cause->level != PB_LEVEL_SM && is_needed);
 
@@ -251,17 +252,17 @@ static void take(const struct pb_sheet *sheet, struct pb_deviations *deviations,
         diagnosis->severity = most;
 }
 
-bool pb_cause_next(const struct pb_sheet *sheet, struct pb_deviations *deviations, unsigned number,
-                   struct pb_diagnosis *diagnosis_out)
+bool pb_cause_next(const struct pb_features *features, struct pb_deviations *deviations,
+                   unsigned number, struct pb_diagnosis *diagnosis_out)
 {
     for (const struct pb_cause *cause = pb_causes; cause->word != NULL; cause++) {
         size_t lead;
 
-        if (!fits(cause, sheet, deviations, &lead))
+        if (!fits(cause, features, deviations, &lead))
             continue;
         *diagnosis_out = (struct pb_diagnosis){
             .cause = cause, .number = number, .lead = lead, .severity = PB_SEVERITY_WARNING};
-        take(sheet, deviations, diagnosis_out);
+        take(features, deviations, diagnosis_out);
         return true;
     }
     return false;

@@ -27,16 +27,16 @@ enum {
 enum pb_direction { PB_ANY_WAY, PB_UP, PB_DOWN };
 
 /* How far a consequence may go, by the size of the cause. */
-enum pb_law {
-    PB_LAW_ANY,   /* as far as it likes */
-    PB_LAW_SAME,  /* as far as the cause itself, relatively */
-    PB_LAW_FAINT, /* a quarter as far */
-    PB_LAW_STEP,  /* as far in the metric's own unit: cycles of L2 within those of DRAM */
-    PB_LAW_PLACE, /* as far as the cause, and at its place */
-    PB_LAW_HERE,  /* any way, and at its place */
-    PB_LAW_MEAN,  /* as far as its SMs move a mean over all */
-    PB_LAW_SHARE, /* a share of accesses: no larger than that of its SMs */
-    PB_LAW_LATE,  /* so, and the mark is no further than the cause itself */
+enum pb_bound {
+    PB_BOUND_ANY,   /* any size */
+    PB_BOUND_SAME,  /* as far as the cause itself, relatively */
+    PB_BOUND_FAINT, /* a quarter as far */
+    PB_BOUND_STEP,  /* as far in the metric's own unit: cycles of L2 within those of DRAM */
+    PB_BOUND_PLACE, /* as far as the cause, and at its place */
+    PB_BOUND_HERE,  /* any way, and at its place */
+    PB_BOUND_MEAN,  /* as far as its SMs move a mean over all */
+    PB_BOUND_SHARE, /* a share of accesses: no larger than that of its SMs */
+    PB_BOUND_LATE,  /* so, and the mark is no further than the cause itself */
 };
 
 #define PB_PARTS_ALL   UINT32_MAX
@@ -46,8 +46,8 @@ enum pb_law {
 struct pb_sign {
     uint32_t parts, domains; /* bit masks of enum pb_part, enum pb_domain; 0: end of a list */
     enum pb_direction direction;
-    uint64_t traits; /* PB_TRAIT(), all of which the metric has; 0: any */
-    enum pb_law law; /* of what follows */
+    uint64_t traits;     /* PB_TRAIT(), all of which the metric has; 0: any */
+    enum pb_bound bound; /* of what follows */
 };
 
 struct pb_cause {
@@ -91,8 +91,8 @@ struct pb_diagnosis {
  * Takes the next cause from the deviations and marks them as explained. False: none is left.
  * The last row of the table takes anything.
  */
-bool pb_cause_next(const struct pb_sheet *sheet, struct pb_deviations *deviations, unsigned number,
-                   struct pb_diagnosis *diagnosis_out);
+bool pb_cause_next(const struct pb_features *features, struct pb_deviations *deviations,
+                   unsigned number, struct pb_diagnosis *diagnosis_out);
 
 /* Is it to the worse, or neither better nor worse? */
 bool pb_deviation_is_worse(const struct pb_metric *metric, const struct pb_deviation *deviation);
@@ -106,7 +106,7 @@ bool pb_cause_expects(const struct pb_cause *cause, const struct pb_metric *metr
  * those of the unit's device that stands for it. The evidence lists what else the diagnosis took,
  * first what the cause needs, then by distance, as far as there is room.
  */
-void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
+void pb_cause_word(const struct pb_features *features, const struct pb_scores *scores,
                    const struct pb_deviations *deviations, const struct pb_diagnosis *diagnosis,
                    const struct pb_unit *unit, struct pb_finding *finding_out);
 

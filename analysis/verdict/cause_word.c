@@ -23,7 +23,7 @@ static void write_distance(const struct pb_metric *metric, const struct pb_devia
         length = snprintf(text, size, "%+.2g", shift);
     else
         length = snprintf(text, size, "%+.1f%%", 100.0 * shift);
-    if (deviation->against == PB_AGAINST_PAST)
+    if (deviation->against == PB_AGAINST_HISTORY)
         snprintf(text + length, size - (size_t)length, ", %.1fx the run-to-run tolerance",
                  fabs(deviation->times));
     else if (!deviation->is_event && isfinite(deviation->sigmas) && isfinite(deviation->expected))
@@ -46,19 +46,20 @@ static void write_deviation(const struct pb_metric *metric, const struct pb_devi
 
 /* What the cause expects besides its lead, as what became slower beside a co-tenant, comes first.
  */
-static bool is_listed_before(const struct pb_sheet *sheet, const struct pb_cause *cause,
+static bool is_listed_before(const struct pb_features *features, const struct pb_cause *cause,
                              const struct pb_deviation *one, const struct pb_deviation *other)
 {
-    bool is_also = pb_cause_expects(cause, &sheet->metrics[one->metric], one);
+    bool is_also = pb_cause_expects(cause, &features->metrics[one->metric], one);
 
-    if (is_also != pb_cause_expects(cause, &sheet->metrics[other->metric], other))
+    if (is_also != pb_cause_expects(cause, &features->metrics[other->metric], other))
         return is_also;
     return fabs(one->sigmas) > fabs(other->sigmas);
 }
 
 /* The next of this diagnosis' deviations behind those in order[count]; their count: none is left.
  */
-static size_t next_listed(const struct pb_sheet *sheet, const struct pb_deviations *deviations,
+static size_t next_listed(const struct pb_features *features,
+                          const struct pb_deviations *deviations,
                           const struct pb_diagnosis *diagnosis, const size_t *order, size_t count)
 {
     size_t best = deviations->count;
@@ -69,7 +70,7 @@ static size_t next_listed(const struct pb_sheet *sheet, const struct pb_deviatio
         for (size_t k = 0; k < count; k++)
             is_listed |= order[k] == i;
         if (!is_listed && (best == deviations->count ||
-                           is_listed_before(sheet, diagnosis->cause, &deviations->items[i],
+                           is_listed_before(features, diagnosis->cause, &deviations->items[i],
                                             &deviations->items[best])))
             best = i;
     }
@@ -77,7 +78,8 @@ static size_t next_listed(const struct pb_sheet *sheet, const struct pb_deviatio
 }
 
 /* What speaks for the cause; the deviation that leads stands in the summary already. */
-static void write_evidence(const struct pb_sheet *sheet, const struct pb_deviations *deviations,
+static void write_evidence(const struct pb_features *features,
+                           const struct pb_deviations *deviations,
                            const struct pb_diagnosis *diagnosis, char *text, size_t size)
 {
     enum { LISTED_MAX = 4 };
@@ -85,14 +87,14 @@ static void write_evidence(const struct pb_sheet *sheet, const struct pb_deviati
 
     snprintf(text, size, "%s", diagnosis->cause->meaning);
     for (size_t count = 1; count < LISTED_MAX; count++) {
-        size_t at = next_listed(sheet, deviations, diagnosis, order, count);
+        size_t at = next_listed(features, deviations, diagnosis, order, count);
         size_t length = strlen(text);
         char line[PB_MESSAGE_LENGTH];
 
         if (at == deviations->count)
             return;
-        write_deviation(&sheet->metrics[deviations->items[at].metric], &deviations->items[at], "",
-                        line, sizeof(line));
+        write_deviation(&features->metrics[deviations->items[at].metric], &deviations->items[at],
+                        "", line, sizeof(line));
         if (length + strlen(line) + 3 > size)
             return;
         snprintf(text + length, size - length, "%s %s", count == 1 ? ":" : ";", line);
@@ -100,11 +102,11 @@ static void write_evidence(const struct pb_sheet *sheet, const struct pb_deviati
     }
 }
 
-static void write_place(const struct pb_sheet *sheet, const struct pb_scores *scores,
+static void write_place(const struct pb_features *features, const struct pb_scores *scores,
                         const struct pb_deviations *deviations, const struct pb_deviation *lead,
                         struct pb_finding *finding)
 {
-    const struct pb_subject *subject = &sheet->subjects[deviations->subject];
+    const struct pb_subject *subject = &features->subjects[deviations->subject];
 
     PB_TEXT_SET(finding->model, subject->info.model);
     switch (finding->level) {
@@ -136,7 +138,7 @@ static void write_summary(const struct pb_metric *metric, const struct pb_deviat
 
     if (unit->level != PB_LEVEL_DEVICE)
         snprintf(who, sizeof(who), "%zu of %zu devices, about: ", unit->count, unit->held);
-    if (lead->against == PB_AGAINST_PAST)
+    if (lead->against == PB_AGAINST_HISTORY)
         PB_TEXT_SET(source, " (median of its own earlier runs)");
     else if (lead->peers > 0 && !lead->is_event)
         snprintf(source, sizeof(source), " (majority of %zu peers)", lead->peers);
@@ -156,7 +158,7 @@ static double family_p(const struct pb_scores *scores, double p)
 {
     double tests = (double)scores->subject_count * (double)scores->metric_count;
 
-    return isnan(p) ? p : fmin(1.0, p * tests); /* against the past there is none */
+    return isnan(p) ? p : fmin(1.0, p * tests); /* against the history there is none */
 }
 
 /* How far the finding reaches: as its cause says of a device, else as far as the unit. */
@@ -168,12 +170,12 @@ static enum pb_level level_of(const struct pb_cause *cause, const struct pb_devi
     return cause->level == PB_LEVEL_SM && lead->place < 0 ? PB_LEVEL_DEVICE : cause->level;
 }
 
-void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
+void pb_cause_word(const struct pb_features *features, const struct pb_scores *scores,
                    const struct pb_deviations *deviations, const struct pb_diagnosis *diagnosis,
                    const struct pb_unit *unit, struct pb_finding *finding_out)
 {
     const struct pb_deviation *lead = &deviations->items[diagnosis->lead];
-    const struct pb_metric *metric = &sheet->metrics[lead->metric];
+    const struct pb_metric *metric = &features->metrics[lead->metric];
     const struct pb_cause *cause = diagnosis->cause;
     struct pb_finding finding = {.severity = diagnosis->severity,
                                  .level = level_of(cause, lead, unit),
@@ -181,16 +183,16 @@ void pb_cause_word(const struct pb_sheet *sheet, const struct pb_scores *scores,
                                  .metrics = diagnosis->metrics,
                                  .by_event = diagnosis->by_event};
 
-    write_place(sheet, scores, deviations, lead, &finding);
+    write_place(features, scores, deviations, lead, &finding);
     write_summary(metric, lead, unit, &finding);
-    write_evidence(sheet, deviations, diagnosis, finding.evidence, sizeof(finding.evidence));
+    write_evidence(features, deviations, diagnosis, finding.evidence, sizeof(finding.evidence));
     PB_TEXT_SET(finding.cause, cause->word);
     PB_TEXT_SET(finding.advice, cause->advice);
     if (metric->test[0] != '\0')
         snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/tests/%s",
-                 sheet->subjects[deviations->subject].key, metric->test);
+                 features->subjects[deviations->subject].key, metric->test);
     else
         snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/state",
-                 sheet->subjects[deviations->subject].key);
+                 features->subjects[deviations->subject].key);
     *finding_out = finding;
 }

@@ -1,10 +1,9 @@
 /* What the scores of one device say; see deviation.h. */
 #include "analysis/verdict/deviation.h"
+#include "core/reserve.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "analysis/verdict/room.h"
 
 static bool is_absolute(const struct pb_metric *metric)
 {
@@ -33,19 +32,20 @@ static double expected_of(const struct pb_metric *metric, double value, double s
     return center == 0.0 || value == 0.0 ? center : value / (1.0 + shift);
 }
 
-static struct pb_deviation from_peers(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                                      size_t group, size_t subject, size_t metric)
+static struct pb_deviation from_peers(const struct pb_features *features,
+                                      const struct pb_scores *scores, size_t group, size_t subject,
+                                      size_t metric)
 {
     const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
     const struct pb_norm *norm = &scores->norms[group * scores->metric_count + metric];
-    struct pb_reading cell = pb_sheet_cell(sheet, subject, metric);
-    bool is_event = sheet->metrics[metric].domain == PB_DOMAIN_COUNT && score->p <= 0.0;
+    struct pb_reading cell = pb_features_reading(features, subject, metric);
+    bool is_event = features->metrics[metric].domain == PB_DOMAIN_COUNT && score->p <= 0.0;
 
     return (struct pb_deviation){.metric = metric,
                                  .against = PB_AGAINST_PEERS,
                                  .value = cell.value,
                                  .expected = is_event ? 0.0
-                                                      : expected_of(&sheet->metrics[metric],
+                                                      : expected_of(&features->metrics[metric],
                                                                     cell.value, score->shift,
                                                                     center_of(norm, cell.value)),
                                  .shift = score->shift,
@@ -58,18 +58,19 @@ static struct pb_deviation from_peers(const struct pb_sheet *sheet, const struct
                                  .peers = norm->peers > 0 ? norm->peers - 1 : 0};
 }
 
-static struct pb_deviation from_past(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                                     size_t group, size_t subject, size_t metric)
+static struct pb_deviation from_history(const struct pb_features *features,
+                                        const struct pb_scores *scores, size_t group,
+                                        size_t subject, size_t metric)
 {
     const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
-    struct pb_deviation deviation = from_peers(sheet, scores, group, subject, metric);
+    struct pb_deviation deviation = from_peers(features, scores, group, subject, metric);
 
-    deviation.against = PB_AGAINST_PAST;
+    deviation.against = PB_AGAINST_HISTORY;
     deviation.severity = score->drift_severity;
     deviation.sigmas = score->drift_sigmas;
     deviation.times = score->drift_times;
     deviation.shift = score->drift_shift;
-    deviation.expected = is_absolute(&sheet->metrics[metric])
+    deviation.expected = is_absolute(&features->metrics[metric])
                              ? deviation.value - deviation.shift
                              : deviation.value / (1.0 + deviation.shift);
     deviation.is_event = deviation.is_beside_event = false;
@@ -80,19 +81,16 @@ static struct pb_deviation from_past(const struct pb_sheet *sheet, const struct 
 static enum pb_status add(struct pb_deviations *deviations, const struct pb_deviation *deviation,
                           struct pb_error *err)
 {
-    struct pb_deviation *items =
-        pb_with_room(deviations->items, deviations->count, &deviations->capacity, sizeof(*items));
+    enum pb_status status =
+        PB_RESERVE(deviations->items, deviations->count, deviations->capacity, "deviations", err);
 
-    if (items == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu deviations",
-                       deviations->count + 1);
-    deviations->items = items;
-    deviations->items[deviations->count++] = *deviation;
-    return PB_OK;
+    if (status == PB_OK)
+        deviations->items[deviations->count++] = *deviation;
+    return status;
 }
 
-enum pb_status pb_deviations_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                                  size_t group, size_t subject,
+enum pb_status pb_deviations_read(const struct pb_features *features,
+                                  const struct pb_scores *scores, size_t group, size_t subject,
                                   struct pb_deviations *deviations_out, struct pb_error *err)
 {
     struct pb_deviations deviations = {.group = group, .subject = subject};
@@ -101,16 +99,16 @@ enum pb_status pb_deviations_read(const struct pb_sheet *sheet, const struct pb_
     for (size_t m = 0; m < scores->metric_count && status == PB_OK; m++) {
         const struct pb_score *score = &scores->cells[subject * scores->metric_count + m];
         bool by_peers = is_significant(score->severity);
-        bool by_past = is_significant(score->drift_severity);
+        bool by_history = is_significant(score->drift_severity);
         struct pb_deviation deviation;
 
-        if (!by_peers && !by_past)
+        if (!by_peers && !by_history)
             continue;
-        if (by_past && (!by_peers || pb_severity_rank(score->drift_severity) >
-                                         pb_severity_rank(score->severity)))
-            deviation = from_past(sheet, scores, group, subject, m);
+        if (by_history && (!by_peers || pb_severity_rank(score->drift_severity) >
+                                            pb_severity_rank(score->severity)))
+            deviation = from_history(features, scores, group, subject, m);
         else
-            deviation = from_peers(sheet, scores, group, subject, m);
+            deviation = from_peers(features, scores, group, subject, m);
         status = add(&deviations, &deviation, err);
     }
     if (status == PB_OK)

@@ -12,7 +12,7 @@
 
 enum pb_against {
     PB_AGAINST_PEERS,
-    PB_AGAINST_PAST, /* the device's own, by its UUID in the baseline */
+    PB_AGAINST_HISTORY, /* the device's own, by its UUID in the baseline */
 };
 
 struct pb_deviation {
@@ -20,7 +20,7 @@ struct pb_deviation {
     enum pb_against against;
     double value, expected;
     double shift, sigmas, p;
-    double times; /* against the past: in sizes up to which a healthy device repeats */
+    double times; /* against the history: in sizes up to which a healthy device repeats */
     enum pb_severity severity;
     int64_t place; /* of the cell; -1: the whole device */
     size_t peers;
@@ -37,11 +37,11 @@ struct pb_deviations {
 };
 
 /*
- * Reads the WARNING and CRITICAL scores of a device; against its past only where the peers do not
- * show the deviation already. *deviations_out is for pb_deviations_clear(). PB_NO_MEMORY.
+ * Reads the WARNING and CRITICAL scores of a device; against its history only where the peers do
+ * not show the deviation already. *deviations_out is for pb_deviations_clear(). PB_NO_MEMORY.
  */
-enum pb_status pb_deviations_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                                  size_t group, size_t subject,
+enum pb_status pb_deviations_read(const struct pb_features *features,
+                                  const struct pb_scores *scores, size_t group, size_t subject,
                                   struct pb_deviations *deviations_out, struct pb_error *err);
 
 void pb_deviations_clear(struct pb_deviations *deviations); /* NULL is allowed */

@@ -1,5 +1,5 @@
 /*
- * Drift: each device against its own past.
+ * Drift: each device against its own history.
  *
  * A device's past is the median of its readings in the baseline. How far a healthy number moves
  * from run to run is stated (repeat.h) where nothing tells; several past runs tell, and so do the
@@ -19,7 +19,8 @@
  *
  * PB_NO_MEMORY is the only error.
  */
-enum pb_status pb_drift_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
+enum pb_status pb_drift_score(const struct pb_features *features,
+                              const struct pb_features *baseline,
                               const struct pb_score_options *options, struct pb_scores *scores,
                               struct pb_error *err);
 

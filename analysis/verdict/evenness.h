@@ -18,6 +18,7 @@ struct pb_evenness {
  * smallest of these. 1: all alike; 0.9: somewhere a component runs at 90% of its peers. Groups of
  * fewer than four devices do not count.
  */
-struct pb_evenness pb_evenness_of(const struct pb_sheet *sheet, const struct pb_scores *scores);
+struct pb_evenness pb_evenness_of(const struct pb_features *features,
+                                  const struct pb_scores *scores);
 
 #endif

@@ -13,15 +13,15 @@ static uint32_t parts_of(enum pb_part part)
     return is_all ? UINT32_MAX : (uint32_t)1 << part;
 }
 
-uint32_t pb_event_parts(const struct pb_sheet *sheet, size_t subject)
+uint32_t pb_event_parts(const struct pb_features *features, size_t subject)
 {
     uint32_t parts = 0;
 
-    for (size_t m = 0; m < sheet->metric_count; m++) {
-        const struct pb_metric *metric = &sheet->metrics[m];
+    for (size_t m = 0; m < features->metric_count; m++) {
+        const struct pb_metric *metric = &features->metrics[m];
 
         if (pb_metric_is_event(metric) &&
-            pb_sheet_cell(sheet, subject, m).value > metric->practical)
+            pb_features_reading(features, subject, m).value > metric->practical)
             parts |= parts_of(metric->part);
     }
     return parts;

@@ -44,7 +44,7 @@ struct line {
 
 /* What one call works on. */
 struct work {
-    const struct pb_sheet *sheet;
+    const struct pb_features *features;
     const struct pb_scores *scores;
     const struct pb_fit *fits;
     size_t *by_host; /* the group's members, those of one host beside each other */
@@ -70,13 +70,13 @@ static const struct pb_score *score_of(const struct work *work, size_t member, s
 
 static bool same_host(const struct work *work, size_t a, size_t b)
 {
-    return strcmp(work->sheet->subjects[work->by_host[a]].host,
-                  work->sheet->subjects[work->by_host[b]].host) == 0;
+    return strcmp(work->features->subjects[work->by_host[a]].host,
+                  work->features->subjects[work->by_host[b]].host) == 0;
 }
 
-static int compare_hosts(const void *a, const void *b, void *sheet)
+static int compare_hosts(const void *a, const void *b, void *features)
 {
-    const struct pb_subject *subjects = ((const struct pb_sheet *)sheet)->subjects;
+    const struct pb_subject *subjects = ((const struct pb_features *)features)->subjects;
 
     return strcmp(subjects[*(const size_t *)a].host, subjects[*(const size_t *)b].host);
 }
@@ -281,7 +281,7 @@ static double tail_of_parts(double tail, double likeness)
 static void number_lines(struct work *work)
 {
     for (size_t i = 0; i < work->count; i++) {
-        int64_t slot = work->sheet->subjects[work->by_host[i]].slot;
+        int64_t slot = work->features->subjects[work->by_host[i]].slot;
         size_t at = 0;
 
         work->node_count += i == 0 || !same_host(work, i - 1, i) ? 1 : 0;
@@ -302,8 +302,8 @@ static void find_sick(struct work *work)
     pb_null_set(&null, (double)work->count, 0.0);
     limit = fmax(SICK_SIGMAS, pb_null_sigmas(&null, SICK_P));
     for (size_t i = 0; i < work->count; i++) {
-        work->is_sick[i] = pb_event_parts(work->sheet, work->by_host[i]) == UINT32_MAX;
-        for (size_t m = 0; m < work->sheet->metric_count; m++)
+        work->is_sick[i] = pb_event_parts(work->features, work->by_host[i]) == UINT32_MAX;
+        for (size_t m = 0; m < work->features->metric_count; m++)
             if (work->fits[m].measured && !work->fits[m].split &&
                 fabs(score_of(work, i, m)->sigmas) >= limit)
                 work->is_sick[i] = true;
@@ -313,7 +313,7 @@ static void find_sick(struct work *work)
 static enum pb_status start(struct work *work, const struct pb_group *group, unsigned domains,
                             struct pb_error *err)
 {
-    size_t metric_count = work->sheet->metric_count;
+    size_t metric_count = work->features->metric_count;
 
     work->count = group->member_count;
     work->by_host = malloc(work->count * sizeof(*work->by_host));
@@ -336,21 +336,22 @@ static enum pb_status start(struct work *work, const struct pb_group *group, uns
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the scores of %zu devices",
                        work->count);
     memcpy(work->by_host, group->members, work->count * sizeof(*work->by_host));
-    qsort_r(work->by_host, work->count, sizeof(*work->by_host), compare_hosts, (void *)work->sheet);
+    qsort_r(work->by_host, work->count, sizeof(*work->by_host), compare_hosts,
+            (void *)work->features);
     number_lines(work);
     find_sick(work);
     for (size_t i = 0; i < metric_count; i++)
-        if ((domains >> work->sheet->metrics[i].domain & 1) != 0 && work->fits[i].measured &&
+        if ((domains >> work->features->metrics[i].domain & 1) != 0 && work->fits[i].measured &&
             !work->fits[i].split)
             work->metrics[work->metric_count++] = i;
     return PB_OK;
 }
 
-enum pb_status pb_evidence_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
+enum pb_status pb_evidence_read(const struct pb_features *features, const struct pb_scores *scores,
                                 size_t group, const struct pb_fit *fits, unsigned domains,
                                 struct pb_evidence *evidence_out, struct pb_error *err)
 {
-    struct work work = {.sheet = sheet, .scores = scores, .fits = fits};
+    struct work work = {.features = features, .scores = scores, .fits = fits};
     enum pb_status status = start(&work, &scores->groups[group], domains, err);
 
     if (status == PB_OK) {

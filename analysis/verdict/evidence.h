@@ -44,7 +44,7 @@ struct pb_evidence {
  * error.
  * Source: Kish, Survey Sampling (1965), 5.4; Efron, JASA 99 (2004) 96, for nulls from the data.
  */
-enum pb_status pb_evidence_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
+enum pb_status pb_evidence_read(const struct pb_features *features, const struct pb_scores *scores,
                                 size_t group, const struct pb_fit *fits, unsigned domains,
                                 struct pb_evidence *evidence_out, struct pb_error *err);
 

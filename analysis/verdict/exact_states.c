@@ -21,38 +21,38 @@ static const struct row {
 };
 
 /* How many devices of a model have that value; with NaN, how many have any. */
-static size_t count_value(const struct pb_sheet *sheet, const char *model, size_t metric,
+static size_t count_value(const struct pb_features *features, const char *model, size_t metric,
                           double value)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < sheet->subject_count; i++) {
-        double other = pb_sheet_cell(sheet, i, metric).value;
+    for (size_t i = 0; i < features->subject_count; i++) {
+        double other = pb_features_reading(features, i, metric).value;
 
-        if (isfinite(other) && strcmp(sheet->subjects[i].info.model, model) == 0)
+        if (isfinite(other) && strcmp(features->subjects[i].info.model, model) == 0)
             count += isnan(value) || other == value;
     }
     return count;
 }
 
 /* The value of nine tenths of a model's devices; NaN: there is none. */
-static double majority_value(const struct pb_sheet *sheet, const char *model, size_t metric)
+static double majority_value(const struct pb_features *features, const char *model, size_t metric)
 {
-    size_t known = count_value(sheet, model, metric, NAN);
+    size_t known = count_value(features, model, metric, NAN);
 
-    for (size_t i = 0; i < sheet->subject_count && known >= PEERS_LEAST; i++) {
-        double value = pb_sheet_cell(sheet, i, metric).value;
+    for (size_t i = 0; i < features->subject_count && known >= PEERS_LEAST; i++) {
+        double value = pb_features_reading(features, i, metric).value;
 
-        if (isfinite(value) && strcmp(sheet->subjects[i].info.model, model) == 0 &&
-            (double)count_value(sheet, model, metric, value) >= majority_share * (double)known)
+        if (isfinite(value) && strcmp(features->subjects[i].info.model, model) == 0 &&
+            (double)count_value(features, model, metric, value) >= majority_share * (double)known)
             return value;
     }
     return NAN;
 }
 
 /* What the device had itself in the last row of the baseline; NaN: not known. */
-static double past_value(const struct pb_sheet *baseline, const struct pb_uuids *uuids,
-                         const struct pb_subject *subject, const char *state)
+static double history_value(const struct pb_features *baseline, const struct pb_uuids *uuids,
+                            const struct pb_subject *subject, const char *state)
 {
     size_t row = baseline == NULL
                      ? SIZE_MAX
@@ -61,44 +61,44 @@ static double past_value(const struct pb_sheet *baseline, const struct pb_uuids 
     if (baseline == NULL || baseline->subjects == NULL || row >= baseline->subject_count ||
         strcmp(baseline->subjects[row].info.model, subject->info.model) != 0)
         return NAN;
-    return pb_sheet_cell(baseline, row, pb_sheet_find(baseline, state)).value;
+    return pb_features_reading(baseline, row, pb_features_find(baseline, state)).value;
 }
 
-static enum pb_status add_row(struct pb_sheet *sheet, const struct pb_sheet *baseline,
+static enum pb_status add_row(struct pb_features *features, const struct pb_features *baseline,
                               const struct pb_uuids *uuids, const struct row *row,
                               struct pb_error *err)
 {
-    size_t metric = pb_sheet_find(sheet, row->state);
+    size_t metric = pb_features_find(features, row->state);
     const char *model = NULL;
     double majority = NAN;
     enum pb_status status = PB_OK;
 
-    if (sheet->subjects == NULL)
+    if (features->subjects == NULL)
         return PB_OK;
-    for (size_t i = 0; i < sheet->subject_count && status == PB_OK; i++) {
-        const struct pb_subject *subject = &sheet->subjects[i];
-        double value = pb_sheet_cell(sheet, i, metric).value, right;
+    for (size_t i = 0; i < features->subject_count && status == PB_OK; i++) {
+        const struct pb_subject *subject = &features->subjects[i];
+        double value = pb_features_reading(features, i, metric).value, right;
 
         if (!isfinite(value))
             continue;
         if (model == NULL || strcmp(model, subject->info.model) != 0)
-            majority = majority_value(sheet, model = subject->info.model, metric);
-        right = isfinite(majority) ? majority : past_value(baseline, uuids, subject, row->state);
+            majority = majority_value(features, model = subject->info.model, metric);
+        right = isfinite(majority) ? majority : history_value(baseline, uuids, subject, row->state);
         if (isfinite(right))
-            status = pb_sheet_set(sheet, i, &pb_metric_row_find(row->missing)->metric,
-                                  (struct pb_reading){fmax(right - value, 0.0), 0.0, -1}, err);
+            status = pb_features_set(features, i, &pb_metric_row_find(row->missing)->metric,
+                                     (struct pb_reading){fmax(right - value, 0.0), 0.0, -1}, err);
     }
     return status;
 }
 
-enum pb_status pb_exact_states_add(struct pb_sheet *sheet, const struct pb_sheet *baseline,
+enum pb_status pb_exact_states_add(struct pb_features *features, const struct pb_features *baseline,
                                    struct pb_error *err)
 {
     struct pb_uuids uuids = {0};
     enum pb_status status = baseline == NULL ? PB_OK : pb_uuids_make(baseline, &uuids, err);
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status == PB_OK; i++)
-        status = add_row(sheet, baseline, &uuids, &rows[i], err);
+        status = add_row(features, baseline, &uuids, &rows[i], err);
     pb_uuids_clear(&uuids);
     return status;
 }

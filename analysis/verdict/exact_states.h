@@ -8,19 +8,19 @@
 #ifndef PB_ANALYSIS_VERDICT_EXACT_STATES_H
 #define PB_ANALYSIS_VERDICT_EXACT_STATES_H
 
-#include "analysis/verdict/sheet.h"
+#include "analysis/verdict/features.h"
 
 /*
- * Adds "nvml.STATE_below_peers" for each exact state of the sheet: how much a device has less than
- * nine tenths of its model have, or, where its model has fewer than four devices or no such
- * majority, less than it had itself in the last row of the baseline.
+ * Adds "nvml.STATE_below_peers" for each exact state of the feature table: how much a device has
+ * less than nine tenths of its model have, or, where its model has fewer than four devices or no
+ * such majority, less than it had itself in the last row of the baseline.
  *
  * baseline  NULL: none
  *
  * What a device has less than its own maximum is read by the observation. PB_NO_MEMORY is the only
  * error.
  */
-enum pb_status pb_exact_states_add(struct pb_sheet *sheet, const struct pb_sheet *baseline,
+enum pb_status pb_exact_states_add(struct pb_features *features, const struct pb_features *baseline,
                                    struct pb_error *err);
 
 #endif

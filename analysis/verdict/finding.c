@@ -40,10 +40,10 @@ static bool is_member(const struct pb_scores *scores, size_t group, size_t subje
     return false;
 }
 
-bool pb_finding_concerns(const struct pb_finding *finding, const struct pb_sheet *sheet,
+bool pb_finding_concerns(const struct pb_finding *finding, const struct pb_features *features,
                          const struct pb_scores *scores, size_t subject)
 {
-    const struct pb_subject *device = &sheet->subjects[subject];
+    const struct pb_subject *device = &features->subjects[subject];
 
     for (size_t i = 0; i < finding->members.count; i++)
         if (finding->members.subjects[i] == subject)

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/verdict/features.h"
 #include "analysis/verdict/score.h"
-#include "analysis/verdict/sheet.h"
 
 /* How far a deviation reaches, from one access to a whole population. */
 enum pb_level {
@@ -25,7 +25,7 @@ enum pb_level {
 
 const char *pb_level_name(enum pb_level level); /* "access", "sm", … */
 
-/* Devices: rows of the sheet, ascending, each once. */
+/* Devices: rows of the feature table, ascending, each once. */
 struct pb_members {
     size_t *subjects;
     size_t count;
@@ -38,7 +38,7 @@ struct pb_trends;
 /* What a fleet is judged by besides its scores; zeroed: the default policy alone. */
 struct pb_judge_options {
     const struct pb_policy *policy;         /* severity and drain by cause; NULL: the default */
-    const struct pb_sheet *baseline;        /* for the inventory; NULL: none */
+    const struct pb_features *baseline;     /* for the inventory; NULL: none */
     const struct pb_references *references; /* weak peers by model (reference.h); NULL: none */
     const struct pb_trends *trends;         /* over a history (trend.h); NULL: none */
 };
@@ -85,7 +85,7 @@ struct pb_finding pb_finding_blank(enum pb_severity severity, enum pb_level leve
 void pb_finding_place(const struct pb_subject *subject, struct pb_finding *finding);
 
 /* Is it said of this device: by itself, by its node, by its slot of a group, or by all of one? */
-bool pb_finding_concerns(const struct pb_finding *finding, const struct pb_sheet *sheet,
+bool pb_finding_concerns(const struct pb_finding *finding, const struct pb_features *features,
                          const struct pb_scores *scores, size_t subject);
 
 struct pb_findings {
@@ -105,7 +105,7 @@ struct pb_findings {
  *
  * PB_NO_MEMORY is the only error.
  */
-enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *scores,
+enum pb_status pb_judge(const struct pb_features *features, const struct pb_scores *scores,
                         const struct pb_judge_options *options, struct pb_findings *findings_out,
                         struct pb_error *err);
 

@@ -78,14 +78,14 @@ void pb_attribute_text(const struct pb_device_info *info, enum pb_attribute attr
 }
 
 /* The one value that more than half of the known ones can have (Boyer and Moore), then counted. */
-static void find_usual(const struct pb_sheet *sheet, const struct pb_group *group,
+static void find_usual(const struct pb_features *features, const struct pb_group *group,
                        enum pb_attribute attribute, struct pb_usual *usual)
 {
     char text[PB_TEXT_LENGTH], *usual_text = usual->text[attribute];
     size_t lead = 0;
 
     for (size_t i = 0; i < group->member_count; i++) {
-        pb_attribute_text(&sheet->subjects[group->members[i]].info, attribute, text);
+        pb_attribute_text(&features->subjects[group->members[i]].info, attribute, text);
         if (text[0] == '\0')
             continue;
         usual->known[attribute]++;
@@ -94,7 +94,7 @@ static void find_usual(const struct pb_sheet *sheet, const struct pb_group *grou
         lead = lead == 0 || strcmp(text, usual_text) == 0 ? lead + 1 : lead - 1;
     }
     for (size_t i = 0; i < group->member_count; i++) {
-        pb_attribute_text(&sheet->subjects[group->members[i]].info, attribute, text);
+        pb_attribute_text(&features->subjects[group->members[i]].info, attribute, text);
         if (text[0] != '\0' && strcmp(text, usual_text) == 0)
             usual->count[attribute]++;
     }
@@ -104,15 +104,15 @@ static void find_usual(const struct pb_sheet *sheet, const struct pb_group *grou
     }
 }
 
-void pb_group_usual(const struct pb_sheet *sheet, const struct pb_group *group,
+void pb_group_usual(const struct pb_features *features, const struct pb_group *group,
                     struct pb_usual *usual_out)
 {
     memset(usual_out, 0, sizeof(*usual_out));
     for (int i = 0; i < PB_ATTRIBUTE_COUNT; i++)
-        find_usual(sheet, group, (enum pb_attribute)i, usual_out);
+        find_usual(features, group, (enum pb_attribute)i, usual_out);
 }
 
-/* By name, then attribute, then the sheet's own first, in the order of their rows. */
+/* By name, then attribute, then the feature table's own first, in the order of their rows. */
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *left = a, *right = b;
@@ -191,8 +191,8 @@ static void split_by(struct entry *entries, size_t count, enum pb_attribute attr
 }
 
 /*
- * What kin have in common. The model of a MIG instance ends in its profile ("… MIG 1g.10gb"), which
- * tells the memory: that may be 9.5 GiB, more or less, and must not be rounded both ways.
+ * What peers have in common. The model of a MIG instance ends in its profile ("… MIG 1g.10gb"),
+ * which shows the memory: that may be 9.5 GiB, more or less, and must not be rounded both ways.
  */
 static void write_kin(const struct pb_device_info *info, char name_out[PB_MESSAGE_LENGTH])
 {
@@ -203,10 +203,10 @@ static void write_kin(const struct pb_device_info *info, char name_out[PB_MESSAG
                  (double)info->memory_bytes / 0x1p30, info->mig_enabled > 0 ? ", MIG" : "");
 }
 
-static void set_entry(struct entry *entry, const struct pb_sheet *sheet, size_t subject,
+static void set_entry(struct entry *entry, const struct pb_features *features, size_t subject,
                       bool is_baseline)
 {
-    const struct pb_device_info *info = &sheet->subjects[subject].info;
+    const struct pb_device_info *info = &features->subjects[subject].info;
 
     entry->info = info;
     entry->subject = subject;
@@ -215,23 +215,24 @@ static void set_entry(struct entry *entry, const struct pb_sheet *sheet, size_t 
     write_kin(info, entry->name);
 }
 
-/* Devices of the sheet, then those of the baseline that are not in it. Returns their number. */
-static size_t collect(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
-                      const struct pb_uuids *own, const struct pb_uuids *past,
+/* Devices of the feature table, then those of the baseline that are not in it. Returns their
+ * number. */
+static size_t collect(const struct pb_features *features, const struct pb_features *baseline,
+                      const struct pb_uuids *own, const struct pb_uuids *history,
                       struct entry *entries)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < sheet->subject_count; i++) {
-        const struct pb_device_info *info = &sheet->subjects[i].info;
+    for (size_t i = 0; i < features->subject_count; i++) {
+        const struct pb_device_info *info = &features->subjects[i].info;
 
         if (info->model[0] != '\0' && pb_uuids_first(own, info->uuid, i) == i)
-            set_entry(&entries[count++], sheet, i, false);
+            set_entry(&entries[count++], features, i, false);
     }
     for (size_t i = 0; baseline != NULL && i < baseline->subject_count; i++) {
         const struct pb_device_info *info = &baseline->subjects[i].info;
 
-        if (info->model[0] != '\0' && pb_uuids_last(past, info->uuid, i) == i &&
+        if (info->model[0] != '\0' && pb_uuids_last(history, info->uuid, i) == i &&
             !pb_uuids_have(own, info->uuid))
             set_entry(&entries[count++], baseline, i, true);
     }
@@ -270,7 +271,7 @@ static enum pb_status make_groups(const struct entry *entries, size_t count,
         for (end = first + 1; end < count && strcmp(entries[end].name, entries[first].name) == 0;)
             end++;
         if (entries[first].is_baseline)
-            continue; /* sorted: there is none of the sheet */
+            continue; /* sorted: there is none of the feature table */
         ++*count_out;
         status = make_group(&entries[first], end - first, group, err);
         for (size_t i = first; i < end && !entries[i].is_baseline; i++)
@@ -279,33 +280,33 @@ static enum pb_status make_groups(const struct entry *entries, size_t count,
     return status;
 }
 
-enum pb_status pb_groups_make(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
-                              struct pb_group **groups_out, size_t *count_out, size_t *group_of_out,
-                              struct pb_error *err)
+enum pb_status pb_groups_make(const struct pb_features *features,
+                              const struct pb_features *baseline, struct pb_group **groups_out,
+                              size_t *count_out, size_t *group_of_out, struct pb_error *err)
 {
-    size_t room = sheet->subject_count + (baseline != NULL ? baseline->subject_count : 0);
+    size_t room = features->subject_count + (baseline != NULL ? baseline->subject_count : 0);
     size_t entry_count, count = 0;
     struct entry *entries = calloc(room + 1, sizeof(*entries));
-    struct pb_group *groups = calloc(sheet->subject_count + 1, sizeof(*groups));
-    struct pb_uuids own = {0}, past = {0};
+    struct pb_group *groups = calloc(features->subject_count + 1, sizeof(*groups));
+    struct pb_uuids own = {0}, history = {0};
     enum pb_status status = PB_OK;
 
     if (entries == NULL || groups == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating groups of %zu devices", room);
     if (status == PB_OK)
-        status = pb_uuids_make(sheet, &own, err);
+        status = pb_uuids_make(features, &own, err);
     if (status == PB_OK && baseline != NULL)
-        status = pb_uuids_make(baseline, &past, err);
+        status = pb_uuids_make(baseline, &history, err);
     if (status != PB_OK)
         goto out;
-    for (size_t i = 0; i < sheet->subject_count; i++)
+    for (size_t i = 0; i < features->subject_count; i++)
         group_of_out[i] = SIZE_MAX;
-    entry_count = collect(sheet, baseline, &own, &past, entries);
+    entry_count = collect(features, baseline, &own, &history, entries);
     for (int i = 0; i < PB_ATTRIBUTE_SERIAL_RANGE; i++)
         split_by(entries, entry_count, (enum pb_attribute)i);
     qsort(entries, entry_count, sizeof(*entries), compare_entries);
     status = make_groups(entries, entry_count, groups, &count, group_of_out, err);
-    for (size_t i = 0; i < sheet->subject_count; i++)
+    for (size_t i = 0; i < features->subject_count; i++)
         if (group_of_out[i] == SIZE_MAX)
             group_of_out[i] = count;
     if (status == PB_OK) {
@@ -315,7 +316,7 @@ enum pb_status pb_groups_make(const struct pb_sheet *sheet, const struct pb_shee
     }
 out:
     pb_groups_clear(groups, count);
-    pb_uuids_clear(&past);
+    pb_uuids_clear(&history);
     pb_uuids_clear(&own);
     free(entries);
     return status;

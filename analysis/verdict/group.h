@@ -2,12 +2,13 @@
  * Groups: which devices ought to be alike.
  *
  * Kin are devices of one model, with the same memory (in whole GiB) and MIG mode, or MIG instances
- * of one profile on one model. Splitting finer leaves nobody with peers, so any other attribute
+ * of one profile on one model. Splitting finer leaves no device with peers, so any other attribute
  * sets a group apart only where at least PB_GROUP_MIN_PEERS devices share each of two values; the
  * few that have a third value, or an unknown one, stay with the largest part. That they differ is a
- * finding of its own, for which pb_group_usual() tells what is usual.
+ * finding of its own, for which pb_group_usual() shows what is usual.
  *
- * Devices without a model, and those whose UUID an earlier row of the sheet has, are in no group.
+ * Devices without a model, and those whose UUID an earlier row of the feature table has, are in no
+ * group.
  */
 #ifndef PB_ANALYSIS_VERDICT_GROUP_H
 #define PB_ANALYSIS_VERDICT_GROUP_H
@@ -45,23 +46,24 @@ struct pb_usual {
 };
 
 /* Compare a member with usual_out by pb_attribute_text(); linear in the members. */
-void pb_group_usual(const struct pb_sheet *sheet, const struct pb_group *group,
+void pb_group_usual(const struct pb_features *features, const struct pb_group *group,
                     struct pb_usual *usual_out);
 
 /*
- * Sorts the devices of a sheet into groups, and those of a baseline (NULL: none) beside them.
+ * Sorts the devices of a feature table into groups, and those of a baseline (NULL: none) beside
+ * them.
  *
- * A device of the baseline counts once, by its last row, and not at all when it is in the sheet: it
- * would be its own peer. Groups without a device of the sheet are left out.
+ * A device of the baseline counts once, by its last row, and not at all when it is in the feature
+ * table: it would be its own peer. Groups without a device of the feature table are left out.
  *
  * groups_out, count_out  for pb_groups_clear(); in order of their names
- * group_of_out           per subject of the sheet; *count_out: none
+ * group_of_out           per subject of the feature table; *count_out: none
  *
  * PB_NO_MEMORY is the only error.
  */
-enum pb_status pb_groups_make(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
-                              struct pb_group **groups_out, size_t *count_out, size_t *group_of_out,
-                              struct pb_error *err);
+enum pb_status pb_groups_make(const struct pb_features *features,
+                              const struct pb_features *baseline, struct pb_group **groups_out,
+                              size_t *count_out, size_t *group_of_out, struct pb_error *err);
 
 void pb_groups_clear(struct pb_group *groups, size_t count); /* NULL is allowed */
 

@@ -26,7 +26,7 @@ static void summarise(struct pb_verdict *verdict)
 {
     struct pb_findings *findings = &verdict->findings;
 
-    for (size_t i = 0; i < verdict->sheet->subject_count; i++) {
+    for (size_t i = 0; i < verdict->features->subject_count; i++) {
         bool judged = pb_verdict_has_scored(verdict, i);
 
         findings->judged += judged;
@@ -37,11 +37,11 @@ static void summarise(struct pb_verdict *verdict)
     findings->worst = findings->count > 0 ? findings->items[0].severity : PB_SEVERITY_OK;
 }
 
-enum pb_status pb_judge(const struct pb_sheet *sheet, const struct pb_scores *scores,
+enum pb_status pb_judge(const struct pb_features *features, const struct pb_scores *scores,
                         const struct pb_judge_options *options, struct pb_findings *findings_out,
                         struct pb_error *err)
 {
-    struct pb_verdict verdict = {.sheet = sheet, .scores = scores, .err = err};
+    struct pb_verdict verdict = {.features = features, .scores = scores, .err = err};
     enum pb_status status;
 
     if (options != NULL)

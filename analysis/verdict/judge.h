@@ -6,7 +6,7 @@
 #include "analysis/verdict/finding.h"
 
 struct pb_verdict {
-    const struct pb_sheet *sheet;
+    const struct pb_features *features;
     const struct pb_scores *scores;
     struct pb_judge_options options;
     struct pb_findings findings;
@@ -14,21 +14,21 @@ struct pb_verdict {
 };
 
 /*
- * Adds a finding with copies of these lists as its members and counterparts (NULL: none), which
- * are ascending rows of the sheet. PB_NO_MEMORY: nothing was added.
+ * Adds a finding with sorted copies of these lists as its members and counterparts (NULL: none),
+ * which are rows of the feature table. PB_NO_MEMORY: nothing was added.
  */
 enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_finding *finding,
                               const struct pb_members *members,
                               const struct pb_members *counterparts);
 
-/* The same for one device: its row of the sheet. */
+/* The same for one device: its row of the feature table. */
 enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb_finding *finding,
                                      size_t subject);
 
-/* Was anything of this device compared with peers, or with its own past? Counts of errors need
+/* Was anything of this device compared with peers, or with its own history? Counts of errors need
  * neither, so they do not count. */
 bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject);
-bool pb_verdict_has_past(const struct pb_verdict *verdict, size_t subject);
+bool pb_verdict_has_history(const struct pb_verdict *verdict, size_t subject);
 
 /* judge_status.c: ranks whose device failed, hung, crashed, was lost, absent or measured twice. */
 enum pb_status pb_judge_status(struct pb_verdict *verdict);

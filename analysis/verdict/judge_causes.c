@@ -10,7 +10,7 @@
 #include "analysis/verdict/cause.h"
 #include "analysis/verdict/judge.h"
 #include "analysis/verdict/population.h"
-#include "analysis/verdict/room.h"
+#include "core/reserve.h"
 
 enum { EVEN_DEVICES_MIN = 4 };
 
@@ -51,7 +51,7 @@ static const struct pb_deviation *lead_of(const struct work *work, const struct 
 
 static const struct pb_metric *lead_metric(const struct work *work, const struct diagnosed *which)
 {
-    return &work->verdict->sheet->metrics[lead_of(work, which)->metric];
+    return &work->verdict->features->metrics[lead_of(work, which)->metric];
 }
 
 static enum pb_status diagnose(struct work *work, size_t member)
@@ -60,20 +60,16 @@ static enum pb_status diagnose(struct work *work, size_t member)
     struct pb_deviations *deviations = &work->deviations[member];
     struct diagnosed which = {.member = member};
     enum pb_status status = pb_deviations_read(
-        verdict->sheet, verdict->scores, (size_t)(work->group - verdict->scores->groups),
+        verdict->features, verdict->scores, (size_t)(work->group - verdict->scores->groups),
         work->group->members[member], deviations, verdict->err);
 
     for (unsigned number = 1;
-         status == PB_OK && pb_cause_next(verdict->sheet, deviations, number, &which.diagnosis);
+         status == PB_OK && pb_cause_next(verdict->features, deviations, number, &which.diagnosis);
          number++) {
-        struct diagnosed *diagnosed =
-            pb_with_room(work->diagnosed, work->count, &work->capacity, sizeof(*diagnosed));
-
-        if (diagnosed == NULL)
-            return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory for %zu diagnoses",
-                           work->count + 1);
-        work->diagnosed = diagnosed;
-        work->diagnosed[work->count++] = which;
+        status =
+            PB_RESERVE(work->diagnosed, work->count, work->capacity, "diagnoses", verdict->err);
+        if (status == PB_OK)
+            work->diagnosed[work->count++] = which;
     }
     return status;
 }
@@ -133,14 +129,6 @@ static enum pb_severity worst_of(const struct work *work, const struct pb_unit *
     return worst;
 }
 
-/* Rows of the sheet in ascending order; the group's members may be in another. */
-static int compare_rows(const void *a, const void *b)
-{
-    size_t left = *(const size_t *)a, right = *(const size_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 static enum pb_status add_finding(const struct work *work, const struct pb_unit *unit,
                                   const struct pb_finding *finding, bool is_undetermined)
 {
@@ -157,8 +145,6 @@ static enum pb_status add_finding(const struct work *work, const struct pb_unit 
     for (size_t i = 0; i < group->member_count && is_undetermined; i++)
         if (!work->affected[i])
             rows[unit->count + others++] = group->members[i];
-    qsort(rows, unit->count, sizeof(*rows), compare_rows);
-    qsort(rows + unit->count, others, sizeof(*rows), compare_rows);
     counterparts = (struct pb_members){rows + unit->count, others};
     status = pb_verdict_add(work->verdict, finding, &members, &counterparts);
     free(rows);
@@ -173,11 +159,11 @@ static enum pb_status report_unit(const struct work *work, const struct pb_unit 
     struct pb_finding finding;
 
     diagnosis.severity = worst_of(work, unit);
-    pb_cause_word(work->verdict->sheet, work->verdict->scores, &work->deviations[typical->member],
-                  &diagnosis, unit, &finding);
+    pb_cause_word(work->verdict->features, work->verdict->scores,
+                  &work->deviations[typical->member], &diagnosis, unit, &finding);
     if (unit->attribute < PB_ATTRIBUTE_COUNT)
         pb_finding_configuration(
-            &work->verdict->sheet->subjects[work->group->members[unit->first]].info,
+            &work->verdict->features->subjects[work->group->members[unit->first]].info,
             unit->attribute, &finding);
     if (is_undetermined)
         pb_finding_undetermined(unit->count, work->group->member_count - unit->count, &finding);
@@ -193,7 +179,8 @@ static size_t count_certain(const struct work *work)
         const struct diagnosed *which = &work->diagnosed[work->which[i]];
 
         if (work->affected[i])
-            count += lead_of(work, which)->against == PB_AGAINST_PAST || which->diagnosis.by_event;
+            count +=
+                lead_of(work, which)->against == PB_AGAINST_HISTORY || which->diagnosis.by_event;
     }
     return count;
 }
@@ -286,7 +273,7 @@ static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_gr
     for (size_t i = 0; i < count && status == PB_OK; i++)
         status = diagnose(&work, i);
     if (status == PB_OK && work.count > 0)
-        status = pb_layout_make(verdict->sheet, group, &work.layout, verdict->err);
+        status = pb_layout_make(verdict->features, group, &work.layout, verdict->err);
     for (size_t i = 0; i < work.count && status == PB_OK; i++)
         if (!work.diagnosed[i].is_attributed)
             status = attribute_like(&work, i);

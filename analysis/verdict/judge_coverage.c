@@ -11,7 +11,7 @@
 #include "analysis/verdict/sensitivity.h"
 
 /* "l2.latency_cycles 9%, clock.sm_mhz 4%": what would have been found at the least. */
-static void write_detectable(const struct pb_verdict *verdict, size_t group, bool against_past,
+static void write_detectable(const struct pb_verdict *verdict, size_t group, bool against_history,
                              char *text, size_t size)
 {
     static const char *const telling[] = {"dram.peak_bytes_per_s", "l2.latency_cycles",
@@ -19,15 +19,15 @@ static void write_detectable(const struct pb_verdict *verdict, size_t group, boo
 
     text[0] = '\0';
     for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
-        size_t metric = pb_sheet_find(verdict->sheet, telling[i]), length = strlen(text);
+        size_t metric = pb_features_find(verdict->features, telling[i]), length = strlen(text);
         const struct pb_norm *norm;
         double smallest;
 
-        if (metric == verdict->sheet->metric_count)
+        if (metric == verdict->features->metric_count)
             continue;
         norm = &verdict->scores->norms[group * verdict->scores->metric_count + metric];
-        smallest = against_past ? norm->drift_detectable / norm->drift_center
-                                : norm->detectable / norm->center;
+        smallest = against_history ? norm->drift_detectable / norm->drift_center
+                                   : norm->detectable / norm->center;
         if (isfinite(smallest))
             snprintf(text + length, size - length, "%s%s %.1f%%", length == 0 ? "" : ", ",
                      telling[i], 100.0 * fabs(smallest));
@@ -36,7 +36,7 @@ static void write_detectable(const struct pb_verdict *verdict, size_t group, boo
         snprintf(text, size, "none");
 }
 
-/* Numbers of a group that were compared with their own past. */
+/* Numbers of a group that were compared with their own history. */
 static size_t count_drifts(const struct pb_scores *scores, size_t group)
 {
     size_t count = 0;
@@ -46,7 +46,7 @@ static size_t count_drifts(const struct pb_scores *scores, size_t group)
     return count;
 }
 
-/* Numbers that sum up all tests of a run, where the past had others. */
+/* Numbers that sum up all tests of a run, where the history had others. */
 static enum pb_status judge_unlike(struct pb_verdict *verdict, size_t group_index)
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
@@ -74,21 +74,21 @@ static enum pb_status judge_unlike(struct pb_verdict *verdict, size_t group_inde
     return pb_verdict_add(verdict, &finding, NULL, NULL);
 }
 
-/* Has any device of the group's model in this sheet a number of the metric by another version of
- * its test's method? Within one sheet each couple of metrics counts once. */
+/* Has any device of the group's model in this feature table a number of the metric by another
+ * version of its test's method? Within one feature table each couple of metrics counts once. */
 static bool is_by_other_method(const struct pb_verdict *verdict, const struct pb_group *group,
-                               size_t metric, const struct pb_sheet *others)
+                               size_t metric, const struct pb_features *others)
 {
-    const struct pb_metric *wanted = &verdict->sheet->metrics[metric];
-    const char *model = verdict->sheet->subjects[group->members[0]].info.model;
-    size_t end = others == verdict->sheet ? metric : others->metric_count;
+    const struct pb_metric *wanted = &verdict->features->metrics[metric];
+    const char *model = verdict->features->subjects[group->members[0]].info.model;
+    size_t end = others == verdict->features ? metric : others->metric_count;
 
     for (size_t m = 0; m < end; m++)
         for (size_t i = 0;
              i < others->subject_count && pb_metric_is_other_method(&others->metrics[m], wanted);
              i++)
             if (strcmp(others->subjects[i].info.model, model) == 0 &&
-                !isnan(pb_sheet_cell(others, i, m).value))
+                !isnan(pb_features_reading(others, i, m).value))
                 return true;
     return false;
 }
@@ -108,28 +108,28 @@ static void list_test(const char *test, char *text, size_t size)
         snprintf(text + length, size - length, "%s", more);
 }
 
-static size_t count_having(const struct pb_sheet *sheet, const struct pb_group *group,
+static size_t count_having(const struct pb_features *features, const struct pb_group *group,
                            size_t metric)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < group->member_count; i++)
-        count += !isnan(pb_sheet_cell(sheet, group->members[i], metric).value);
+        count += !isnan(pb_features_reading(features, group->members[i], metric).value);
     return count;
 }
 
 /* Numbers of tests whose method was another one in the baseline, or on other devices of the run. */
 static enum pb_status judge_methods(struct pb_verdict *verdict, size_t group_index,
-                                    const struct pb_sheet *others)
+                                    const struct pb_features *others)
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
     struct pb_finding finding = pb_finding_blank(PB_SEVERITY_OK, PB_LEVEL_FLEET);
     char tests[PB_MESSAGE_LENGTH / 2] = "";
 
-    for (size_t m = 0; m < verdict->sheet->metric_count && group->member_count > 0; m++)
+    for (size_t m = 0; m < verdict->features->metric_count && group->member_count > 0; m++)
         if (is_by_other_method(verdict, group, m, others) &&
-            count_having(verdict->sheet, group, m) > 0) {
-            list_test(verdict->sheet->metrics[m].test, tests, sizeof(tests));
+            count_having(verdict->features, group, m) > 0) {
+            list_test(verdict->features->metrics[m].test, tests, sizeof(tests));
             finding.metrics++;
         }
     if (finding.metrics == 0)
@@ -138,21 +138,21 @@ static enum pb_status judge_methods(struct pb_verdict *verdict, size_t group_ind
     PB_TEXT_SET(finding.cause, "battery_mismatch");
     finding.group = group_index + 1;
     snprintf(finding.summary, sizeof(finding.summary),
-             others == verdict->sheet
+             others == verdict->features
                  ? "%zu metrics were compared only among devices whose tests used the same version "
                    "of their method: %s"
                  : "%zu metrics were not compared with the baseline, whose tests used another "
                    "version of their method: %s",
              (size_t)finding.metrics, tests);
-    PB_TEXT_SET(finding.advice, others == verdict->sheet
+    PB_TEXT_SET(finding.advice, others == verdict->features
                                     ? "measure all devices with the same version of the program"
                                     : "measure the baseline anew");
     return pb_verdict_add(verdict, &finding, NULL, NULL);
 }
 
 /* Too few for each other, but each was compared with what it was itself: that is a verdict. */
-static enum pb_status judge_own_past(struct pb_verdict *verdict, size_t group_index,
-                                     struct pb_finding *finding)
+static enum pb_status judge_own_history(struct pb_verdict *verdict, size_t group_index,
+                                        struct pb_finding *finding)
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
     char detectable[PB_MESSAGE_LENGTH];
@@ -201,7 +201,7 @@ static void word_too_small(const struct pb_verdict *verdict, const struct pb_gro
         size_t length = strlen(text);
 
         snprintf(text + length, sizeof(finding->summary) - length, "%s%s", i == 0 ? "" : ", ",
-                 verdict->sheet->subjects[group->members[i]].key);
+                 verdict->features->subjects[group->members[i]].key);
     }
     snprintf(text + strlen(text), sizeof(finding->summary) - strlen(text),
              ": not compared; that takes %d devices of one model, and %d before a shift can be "
@@ -210,7 +210,7 @@ static void word_too_small(const struct pb_verdict *verdict, const struct pb_gro
     PB_TEXT_SET(finding->evidence,
                 "only what needs no peers was judged: errors, throttling, devices that failed");
     if (group->member_count == 1)
-        pb_finding_place(&verdict->sheet->subjects[group->members[0]], finding);
+        pb_finding_place(&verdict->features->subjects[group->members[0]], finding);
 }
 
 static void word_few(const struct pb_verdict *verdict, size_t group_index,
@@ -239,10 +239,10 @@ static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index
     PB_TEXT_SET(finding.place, group->name);
     finding.group = group_index + 1;
     if (group->member_count > 0)
-        PB_TEXT_SET(finding.model, verdict->sheet->subjects[group->members[0]].info.model);
+        PB_TEXT_SET(finding.model, verdict->features->subjects[group->members[0]].info.model);
     if (group->member_count > 0 &&
-        count_members(verdict, group, pb_verdict_has_past) == group->member_count)
-        return judge_own_past(verdict, group_index, &finding);
+        count_members(verdict, group, pb_verdict_has_history) == group->member_count)
+        return judge_own_history(verdict, group_index, &finding);
     PB_TEXT_SET(finding.cause, "insufficient_peers");
     finding.peers = group->member_count + group->baseline_count;
     if (is_too_small(verdict, group))
@@ -265,15 +265,15 @@ static enum pb_status judge_sensitivity(struct pb_verdict *verdict, size_t group
     for (int part = 0; part < PB_PART_COUNT; part++) {
         size_t length = strlen(finding.summary);
 
-        if (!pb_sensitivity_worst(verdict->sheet, verdict->scores, group_index, (enum pb_part)part,
-                                  &worst) ||
+        if (!pb_sensitivity_worst(verdict->features, verdict->scores, group_index,
+                                  (enum pb_part)part, &worst) ||
             worst.shift <= PB_SENSITIVITY_PRACTICALS * worst.practical)
             continue;
         finding.metrics++;
         snprintf(finding.summary + length, sizeof(finding.summary) - length,
                  "%s%s %.2g%% (%s, practical size %.2g%%)", length == 0 ? "" : ", ",
                  pb_part_name((enum pb_part)part), 100.0 * worst.shift,
-                 verdict->sheet->metrics[worst.metric].name, 100.0 * worst.practical);
+                 verdict->features->metrics[worst.metric].name, 100.0 * worst.practical);
     }
     if (finding.metrics == 0)
         return PB_OK;
@@ -291,7 +291,7 @@ static enum pb_status judge_sensitivity(struct pb_verdict *verdict, size_t group
 }
 
 /* The group's finding has told already that this one was not compared. */
-static bool is_told_by_group(const struct pb_verdict *verdict, size_t subject)
+static bool group_has_finding(const struct pb_verdict *verdict, size_t subject)
 {
     for (size_t g = 0; g < verdict->scores->group_count; g++) {
         const struct pb_group *group = &verdict->scores->groups[g];
@@ -306,12 +306,12 @@ static bool is_told_by_group(const struct pb_verdict *verdict, size_t subject)
 /* Devices with a status that says all is well, but without a number that was scored. */
 static enum pb_status judge_unscored(struct pb_verdict *verdict, size_t subject_index)
 {
-    const struct pb_subject *subject = &verdict->sheet->subjects[subject_index];
+    const struct pb_subject *subject = &verdict->features->subjects[subject_index];
     struct pb_finding finding = pb_finding_blank(PB_SEVERITY_UNKNOWN, PB_LEVEL_DEVICE);
 
     if (strcmp(subject->status, "ok") != 0 && strcmp(subject->status, "partial") != 0)
         return PB_OK; /* found already */
-    if (pb_verdict_has_scored(verdict, subject_index) || is_told_by_group(verdict, subject_index))
+    if (pb_verdict_has_scored(verdict, subject_index) || group_has_finding(verdict, subject_index))
         return PB_OK;
     pb_finding_place(subject, &finding);
     PB_TEXT_SET(finding.cause, "not_judged");
@@ -323,12 +323,12 @@ static enum pb_status judge_unscored(struct pb_verdict *verdict, size_t subject_
 static double value_of(const struct pb_verdict *verdict, size_t subject, const char *name,
                        double *practical_out)
 {
-    size_t metric = pb_sheet_find(verdict->sheet, name);
+    size_t metric = pb_features_find(verdict->features, name);
 
-    if (metric == verdict->sheet->metric_count)
+    if (metric == verdict->features->metric_count)
         return NAN;
-    *practical_out = verdict->sheet->metrics[metric].practical;
-    return pb_sheet_cell(verdict->sheet, subject, metric).value;
+    *practical_out = verdict->features->metrics[metric].practical;
+    return pb_features_reading(verdict->features, subject, metric).value;
 }
 
 /* A clock that nothing was compared with, below the device's own maximum in all of the run, and the
@@ -354,7 +354,7 @@ static enum pb_status judge_lowered_clock(struct pb_verdict *verdict, size_t sub
 
         if (!(share > practical))
             continue;
-        pb_finding_place(&verdict->sheet->subjects[subject], &finding);
+        pb_finding_place(&verdict->features->subjects[subject], &finding);
         PB_TEXT_SET(finding.cause, reasons[i].cause);
         PB_TEXT_SET(finding.metric, "nvml.sm_clock_most_over_max");
         PB_TEXT_SET(finding.advice, reasons[i].advice);
@@ -383,14 +383,14 @@ enum pb_status pb_judge_coverage(struct pb_verdict *verdict)
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++) {
         if (verdict->options.baseline != NULL)
             status = judge_methods(verdict, g, verdict->options.baseline);
-        if (status == PB_OK && verdict->sheet->is_mixed)
-            status = judge_methods(verdict, g, verdict->sheet);
+        if (status == PB_OK && verdict->features->is_mixed)
+            status = judge_methods(verdict, g, verdict->features);
     }
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
         status = judge_sensitivity(verdict, g);
-    for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
+    for (size_t i = 0; i < verdict->features->subject_count && status == PB_OK; i++)
         status = judge_unscored(verdict, i);
-    for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
+    for (size_t i = 0; i < verdict->features->subject_count && status == PB_OK; i++)
         status = judge_lowered_clock(verdict, i);
     return status;
 }

@@ -5,8 +5,16 @@
 
 #include "analysis/verdict/judge.h"
 #include "analysis/verdict/policy.h"
-#include "analysis/verdict/room.h"
+#include "core/reserve.h"
 
+static int compare_rows(const void *a, const void *b)
+{
+    size_t left = *(const size_t *)a, right = *(const size_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* In ascending order; a group's members may be in another. */
 static bool copy_members(const struct pb_members *members, struct pb_members *copy_out)
 {
     *copy_out = (struct pb_members){0};
@@ -17,6 +25,7 @@ static bool copy_members(const struct pb_members *members, struct pb_members *co
         return false;
     memcpy(copy_out->subjects, members->subjects, members->count * sizeof(*copy_out->subjects));
     copy_out->count = members->count;
+    qsort(copy_out->subjects, copy_out->count, sizeof(*copy_out->subjects), compare_rows);
     return true;
 }
 
@@ -25,23 +34,23 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
                               const struct pb_members *counterparts)
 {
     struct pb_findings *findings = &verdict->findings;
-    struct pb_finding *items =
-        pb_with_room(findings->items, findings->count, &findings->capacity, sizeof(*items));
+    enum pb_status status =
+        PB_RESERVE(findings->items, findings->count, findings->capacity, "findings", verdict->err);
     struct pb_finding added = *finding;
     size_t group_size = finding->group > 0 && finding->group <= verdict->scores->group_count
                             ? verdict->scores->groups[finding->group - 1].member_count
                             : 0;
 
-    if (items != NULL)
-        findings->items = items;
+    if (status != PB_OK)
+        return status;
     added.counterparts = (struct pb_members){0};
-    if (items == NULL || !copy_members(members, &added.members) ||
+    if (!copy_members(members, &added.members) ||
         !copy_members(counterparts, &added.counterparts)) {
-        free(items == NULL ? NULL : added.members.subjects);
+        free(added.members.subjects);
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory adding finding %zu",
                        findings->count + 1);
     }
-    pb_policy_apply(verdict->options.policy, verdict->sheet, group_size, &added);
+    pb_policy_apply(verdict->options.policy, verdict->features, group_size, &added);
     findings->items[findings->count++] = added;
     return PB_OK;
 }
@@ -54,12 +63,12 @@ enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb
     return pb_verdict_add(verdict, finding, &member, NULL);
 }
 
-bool pb_verdict_has_past(const struct pb_verdict *verdict, size_t subject)
+bool pb_verdict_has_history(const struct pb_verdict *verdict, size_t subject)
 {
     const struct pb_scores *scores = verdict->scores;
 
     for (size_t m = 0; m < scores->metric_count; m++)
-        if (verdict->sheet->metrics[m].domain != PB_DOMAIN_COUNT &&
+        if (verdict->features->metrics[m].domain != PB_DOMAIN_COUNT &&
             !isnan(scores->cells[subject * scores->metric_count + m].drift_sigmas))
             return true;
     return false;
@@ -70,8 +79,8 @@ bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject)
     const struct pb_scores *scores = verdict->scores;
 
     for (size_t m = 0; m < scores->metric_count; m++)
-        if (verdict->sheet->metrics[m].domain != PB_DOMAIN_COUNT &&
+        if (verdict->features->metrics[m].domain != PB_DOMAIN_COUNT &&
             !isnan(scores->cells[subject * scores->metric_count + m].sigmas))
             return true;
-    return pb_verdict_has_past(verdict, subject);
+    return pb_verdict_has_history(verdict, subject);
 }

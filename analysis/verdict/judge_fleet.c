@@ -29,7 +29,8 @@ static bool have_all(const struct pb_verdict *verdict, const struct pb_members *
     char other[PB_TEXT_LENGTH];
 
     for (size_t i = 0; i < members->count; i++) {
-        pb_attribute_text(&verdict->sheet->subjects[members->subjects[i]].info, attribute, other);
+        pb_attribute_text(&verdict->features->subjects[members->subjects[i]].info, attribute,
+                          other);
         if (strcmp(other, text) != 0)
             return false;
     }
@@ -52,7 +53,7 @@ static bool is_reported(const struct pb_verdict *verdict, enum pb_attribute attr
     return false;
 }
 
-/* Members whose value is this one, as rows of the sheet. */
+/* Members whose value is this one, as rows of the feature table. */
 static size_t collect(const struct pb_verdict *verdict, const struct pb_group *group,
                       enum pb_attribute attribute, const char *text, size_t *rows)
 {
@@ -60,7 +61,7 @@ static size_t collect(const struct pb_verdict *verdict, const struct pb_group *g
     size_t count = 0;
 
     for (size_t i = 0; i < group->member_count; i++) {
-        pb_attribute_text(&verdict->sheet->subjects[group->members[i]].info, attribute, other);
+        pb_attribute_text(&verdict->features->subjects[group->members[i]].info, attribute, other);
         if (strcmp(other, text) == 0)
             rows[count++] = group->members[i];
     }
@@ -74,7 +75,7 @@ static enum pb_status judge_odd(struct pb_verdict *verdict, const struct pb_grou
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < group->member_count && status == PB_OK; i++) {
-        const struct pb_subject *subject = &verdict->sheet->subjects[group->members[i]];
+        const struct pb_subject *subject = &verdict->features->subjects[group->members[i]];
         struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
         struct pb_members members = {rows, 0};
         char text[PB_TEXT_LENGTH];
@@ -99,17 +100,17 @@ static enum pb_status judge_odd(struct pb_verdict *verdict, const struct pb_grou
 
 enum pb_status pb_judge_configuration(struct pb_verdict *verdict)
 {
-    size_t *rows = malloc((verdict->sheet->subject_count + 1) * sizeof(*rows));
+    size_t *rows = malloc((verdict->features->subject_count + 1) * sizeof(*rows));
     enum pb_status status = PB_OK;
 
     if (rows == NULL)
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory listing %zu devices",
-                       verdict->sheet->subject_count);
+                       verdict->features->subject_count);
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++) {
         const struct pb_group *group = &verdict->scores->groups[g];
         struct pb_usual usual;
 
-        pb_group_usual(verdict->sheet, group, &usual);
+        pb_group_usual(verdict->features, group, &usual);
         for (int a = 0; a < PB_ATTRIBUTE_COUNT && status == PB_OK; a++)
             if (pb_attribute_is_setting((enum pb_attribute)a) && usual.text[a][0] != '\0')
                 status = judge_odd(verdict, group, (enum pb_attribute)a, &usual, rows);

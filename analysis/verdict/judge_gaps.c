@@ -45,15 +45,15 @@ static bool is_direct(const struct pb_metric *metric)
 }
 
 /* masks[member_count]: of which tests each member has at least one number. */
-static void read_masks(const struct pb_sheet *sheet, const struct pb_group *group,
+static void read_masks(const struct pb_features *features, const struct pb_group *group,
                        struct tests *tests, uint64_t *masks)
 {
-    for (size_t m = 0; m < sheet->metric_count; m++) {
+    for (size_t m = 0; m < features->metric_count; m++) {
         size_t bit =
-            is_direct(&sheet->metrics[m]) ? bit_of(tests, sheet->metrics[m].test) : TESTS_MAX;
+            is_direct(&features->metrics[m]) ? bit_of(tests, features->metrics[m].test) : TESTS_MAX;
 
         for (size_t i = 0; i < group->member_count && bit < TESTS_MAX; i++)
-            if (!isnan(pb_sheet_cell(sheet, group->members[i], m).value))
+            if (!isnan(pb_features_reading(features, group->members[i], m).value))
                 masks[i] |= UINT64_C(1) << bit;
     }
 }
@@ -75,7 +75,7 @@ static uint64_t expected_mask(const struct pb_group *group, const struct tests *
 }
 
 /* Whatever else was found of a device may have cost it a test. */
-static bool is_told(const struct pb_verdict *verdict, const struct pb_subject *subject)
+static bool has_finding(const struct pb_verdict *verdict, const struct pb_subject *subject)
 {
     for (size_t i = 0; i < verdict->findings.count; i++)
         if (strcmp(verdict->findings.items[i].device, subject->key) == 0)
@@ -103,7 +103,8 @@ static enum pb_status add_gap(struct pb_verdict *verdict, const struct pb_subjec
     snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/tests",
              subject->key);
     PB_TEXT_SET(finding.advice, "read the messages of these tests, repeat the run");
-    return pb_verdict_add_device(verdict, &finding, (size_t)(subject - verdict->sheet->subjects));
+    return pb_verdict_add_device(verdict, &finding,
+                                 (size_t)(subject - verdict->features->subjects));
 }
 
 static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_group *group)
@@ -115,13 +116,13 @@ static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_gr
     if (masks == NULL)
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory allocating %zu devices",
                        group->member_count);
-    read_masks(verdict->sheet, group, &tests, masks);
+    read_masks(verdict->features, group, &tests, masks);
     expected = expected_mask(group, &tests, masks);
     for (size_t i = 0; i < group->member_count && status == PB_OK; i++) {
-        const struct pb_subject *subject = &verdict->sheet->subjects[group->members[i]];
+        const struct pb_subject *subject = &verdict->features->subjects[group->members[i]];
         uint64_t gaps = expected & ~masks[i];
 
-        if (gaps != 0 && masks[i] != 0 && !is_told(verdict, subject))
+        if (gaps != 0 && masks[i] != 0 && !has_finding(verdict, subject))
             status = add_gap(verdict, subject, &tests, gaps, group->member_count - 1);
     }
     free(masks);
@@ -131,13 +132,13 @@ static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_gr
 /* ---- numbers that much of a group lacks ---- */
 
 /* Members of a group without a number of a metric; members_out may be NULL. */
-static size_t count_lacking(const struct pb_sheet *sheet, const struct pb_group *group,
+static size_t count_lacking(const struct pb_features *features, const struct pb_group *group,
                             size_t metric, size_t *members_out)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < group->member_count; i++) {
-        if (pb_sheet_is_measured(sheet, group->members[i], metric))
+        if (pb_features_is_measured(features, group->members[i], metric))
             continue;
         if (members_out != NULL)
             members_out[count] = group->members[i];
@@ -162,22 +163,22 @@ static bool is_lacking(const struct pb_metric *metric, const struct pb_group *gr
 /* One finding for all numbers of tests, or for all that are inferred. */
 static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_index, bool direct)
 {
-    const struct pb_sheet *sheet = verdict->sheet;
+    const struct pb_features *features = verdict->features;
     const struct pb_group *group = &verdict->scores->groups[group_index];
     struct pb_finding finding =
         pb_finding_blank(direct ? PB_SEVERITY_WARNING : PB_SEVERITY_OK, PB_LEVEL_POPULATION);
     struct pb_members members = {calloc(group->member_count + 1, sizeof(size_t)), 0};
-    size_t most = sheet->metric_count;
+    size_t most = features->metric_count;
     enum pb_status status = PB_OK;
 
     if (members.subjects == NULL)
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory for %zu devices",
                        group->member_count);
-    for (size_t m = 0; m < sheet->metric_count; m++) {
-        size_t lacking = count_lacking(sheet, group, m, NULL);
+    for (size_t m = 0; m < features->metric_count; m++) {
+        size_t lacking = count_lacking(features, group, m, NULL);
 
-        if (is_direct(&sheet->metrics[m]) != direct ||
-            !is_lacking(&sheet->metrics[m], group, lacking))
+        if (is_direct(&features->metrics[m]) != direct ||
+            !is_lacking(&features->metrics[m], group, lacking))
             continue;
         finding.metrics++;
         if (lacking > members.count) {
@@ -186,16 +187,17 @@ static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_ind
         }
     }
     if (finding.metrics > 0) {
-        count_lacking(sheet, group, most, members.subjects);
+        count_lacking(features, group, most, members.subjects);
         PB_TEXT_SET(finding.place, group->name);
         finding.group = group_index + 1;
         PB_TEXT_SET(finding.cause, direct ? "incomplete" : "undetermined");
-        PB_TEXT_SET(finding.metric, sheet->metrics[most].name);
-        PB_TEXT_SET(finding.unit, sheet->metrics[most].unit);
+        PB_TEXT_SET(finding.metric, features->metrics[most].name);
+        PB_TEXT_SET(finding.unit, features->metrics[most].unit);
         snprintf(
             finding.summary, sizeof(finding.summary),
             "%zu numbers are missing on a third of the group or more; %s on %zu of %zu devices",
-            (size_t)finding.metrics, sheet->metrics[most].name, members.count, group->member_count);
+            (size_t)finding.metrics, features->metrics[most].name, members.count,
+            group->member_count);
         PB_TEXT_SET(finding.evidence, "the tests of these devices, beside those of their peers");
         PB_TEXT_SET(finding.advice, "read the messages of the test, repeat the run");
         status = pb_verdict_add(verdict, &finding, &members, NULL);

@@ -17,7 +17,7 @@
 /* Where each device stood last: rows of the baseline, of which only the latest of a UUID counts. */
 struct inventory {
     struct pb_verdict *verdict;
-    const struct pb_sheet *now, *base;
+    const struct pb_features *now, *base;
     struct pb_uuids now_uuids;
     double *run_seconds; /* by run of the baseline */
     size_t *last;        /* [last_count] latest row of each UUID of the baseline */
@@ -39,7 +39,7 @@ static bool has_device(const struct pb_subject *subject)
 /* When each run of the baseline was measured: the latest of its devices. */
 static enum pb_status time_runs(struct inventory *inventory)
 {
-    const struct pb_sheet *base = inventory->base;
+    const struct pb_features *base = inventory->base;
     size_t runs = 0;
 
     for (size_t i = 0; i < base->subject_count; i++)
@@ -67,7 +67,7 @@ static bool is_later(const struct inventory *inventory, size_t a, size_t b)
 /* Has the baseline a later run of this row's host, in which the device was not? */
 static bool is_outdated(const struct inventory *inventory, size_t row)
 {
-    const struct pb_sheet *base = inventory->base;
+    const struct pb_features *base = inventory->base;
 
     for (size_t i = 0; i < base->subject_count; i++)
         if (strcmp(base->subjects[i].host, base->subjects[row].host) == 0 &&
@@ -78,7 +78,7 @@ static bool is_outdated(const struct inventory *inventory, size_t row)
 
 static enum pb_status find_last(struct inventory *inventory)
 {
-    const struct pb_sheet *base = inventory->base;
+    const struct pb_features *base = inventory->base;
     struct pb_uuids uuids = {0};
     enum pb_status status = pb_uuids_make(base, &uuids, inventory->verdict->err);
 
@@ -125,10 +125,10 @@ static size_t now_at(const struct inventory *inventory, const struct pb_subject 
     return i;
 }
 
-static bool host_is_in(const struct pb_sheet *sheet, const char *host)
+static bool host_is_in(const struct pb_features *features, const char *host)
 {
-    for (size_t i = 0; i < sheet->subject_count; i++)
-        if (strcmp(sheet->subjects[i].host, host) == 0)
+    for (size_t i = 0; i < features->subject_count; i++)
+        if (strcmp(features->subjects[i].host, host) == 0)
             return true;
     return false;
 }
@@ -395,11 +395,11 @@ static enum pb_status judge_duplicates(struct pb_verdict *verdict, const struct 
 
         pb_uuids_range(uuids, uuids->items[first].text, &first, &end);
         for (size_t i = first; i < end; i++)
-            if (has_device(&verdict->sheet->subjects[uuids->items[i].subject]))
+            if (has_device(&verdict->features->subjects[uuids->items[i].subject]))
                 members[pair.count++] = uuids->items[i].subject;
         if (pair.count < 2)
             continue;
-        pb_finding_place(&verdict->sheet->subjects[members[0]], &finding);
+        pb_finding_place(&verdict->features->subjects[members[0]], &finding);
         PB_TEXT_SET(finding.evidence, "UUIDs of this run");
         snprintf(finding.summary, sizeof(finding.summary),
                  "%zu devices of this run have the UUID %.64s; only the first is compared",
@@ -416,8 +416,8 @@ static enum pb_status judge_copies(struct pb_verdict *verdict, size_t *members)
               "compare with an earlier run; of a baseline that grows, judge before it is added");
     struct pb_members copies = {members, 0};
 
-    for (size_t i = 0; i < verdict->sheet->subject_count; i++)
-        if (verdict->sheet->subjects[i].is_own_baseline)
+    for (size_t i = 0; i < verdict->features->subject_count; i++)
+        if (verdict->features->subjects[i].is_own_baseline)
             members[copies.count++] = i;
     if (copies.count == 0)
         return PB_OK;
@@ -446,10 +446,10 @@ static enum pb_status judge_against(struct inventory *inventory)
 enum pb_status pb_judge_inventory(struct pb_verdict *verdict)
 {
     struct inventory inventory = {
-        .verdict = verdict, .now = verdict->sheet, .base = verdict->options.baseline};
-    size_t rows = verdict->sheet->subject_count +
+        .verdict = verdict, .now = verdict->features, .base = verdict->options.baseline};
+    size_t rows = verdict->features->subject_count +
                   (inventory.base == NULL ? 0 : inventory.base->subject_count);
-    enum pb_status status = pb_uuids_make(verdict->sheet, &inventory.now_uuids, verdict->err);
+    enum pb_status status = pb_uuids_make(verdict->features, &inventory.now_uuids, verdict->err);
 
     inventory.members = calloc(rows + 1, sizeof(*inventory.members));
     inventory.moved = calloc(rows + 1, sizeof(*inventory.moved));

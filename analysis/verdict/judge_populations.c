@@ -83,7 +83,7 @@ static void word_parts(const struct pb_metric *metric, const struct pb_norm *nor
     PB_TEXT_SET(finding->evidence_path, "/devices");
 }
 
-/* Rows of the sheet of one part, in the order of the group. */
+/* Rows of the feature table of one part, in the order of the group. */
 static size_t list_part(const struct pb_group *group, const signed char *parts, int part,
                         size_t *rows)
 {
@@ -105,7 +105,8 @@ static bool is_about_other(const struct pb_verdict *verdict, size_t group_index,
     size_t known = 0, others = 0;
 
     for (size_t i = 0; i < group->member_count; i++) {
-        double value = pb_sheet_cell(verdict->sheet, group->members[i], partition->lead).value;
+        double value =
+            pb_features_reading(verdict->features, group->members[i], partition->lead).value;
 
         if (partition->parts[i] != PB_PART_WORSE || isnan(value))
             continue;
@@ -188,7 +189,7 @@ static enum pb_status report_partition(struct pb_verdict *verdict, size_t group_
     members.count = list_part(group, partition->parts, PB_PART_WORSE, rows);
     counterparts = (struct pb_members){rows + members.count, 0};
     counterparts.count = list_part(group, partition->parts, PB_PART_REST, counterparts.subjects);
-    word_parts(&verdict->sheet->metrics[partition->lead],
+    word_parts(&verdict->features->metrics[partition->lead],
                norm_of(verdict, group_index, partition->lead),
                is_about_other(verdict, group_index, partition), &finding);
     PB_TEXT_SET(finding.place, group->name);
@@ -201,8 +202,8 @@ static enum pb_status report_partition(struct pb_verdict *verdict, size_t group_
                  ? "; no attribute that the driver reports separates them"
                  : "");
     if (attribute != PB_ATTRIBUTE_COUNT)
-        pb_finding_configuration(&verdict->sheet->subjects[group->members[first]].info, attribute,
-                                 &finding);
+        pb_finding_configuration(&verdict->features->subjects[group->members[first]].info,
+                                 attribute, &finding);
     if (!pb_attribute_is_setting(attribute))
         pb_finding_undetermined(members.count, counterparts.count, &finding);
     status = is_explained(verdict, &members) || is_explained(verdict, &counterparts) ||
@@ -218,11 +219,11 @@ static enum pb_status judge_group(struct pb_verdict *verdict, size_t group)
     struct pb_partitions partitions;
     struct pb_layout layout = {0};
     enum pb_status status =
-        pb_partitions_read(verdict->sheet, verdict->scores, group, &partitions, verdict->err);
+        pb_partitions_read(verdict->features, verdict->scores, group, &partitions, verdict->err);
 
     if (status == PB_OK && partitions.count > 0)
-        status =
-            pb_layout_make(verdict->sheet, &verdict->scores->groups[group], &layout, verdict->err);
+        status = pb_layout_make(verdict->features, &verdict->scores->groups[group], &layout,
+                                verdict->err);
     for (size_t i = 0; i < partitions.count && status == PB_OK; i++)
         status = report_partition(verdict, group, &layout, &partitions.items[i]);
     pb_partitions_clear(&partitions);
@@ -257,12 +258,12 @@ static double difference(const struct pb_verdict *verdict, const struct comparis
 
     if (a->majority < COMPARED_MIN || b->majority < COMPARED_MIN)
         return 0.0;
-    shift = pb_metric_shift(&verdict->sheet->metrics[metric], b->center, a->center);
+    shift = pb_metric_shift(&verdict->features->metrics[metric], b->center, a->center);
     error = hypot(a->scale / sqrt(fmax(1.0, a->independent_peers)),
                   b->scale / sqrt(fmax(1.0, b->independent_peers)));
     pb_null_set(&null, fmin(a->independent_peers, b->independent_peers), 0.0);
     return fabs(b->center - a->center) >= pb_null_sigmas(&null, p) * error
-               ? shift / verdict->sheet->metrics[metric].practical
+               ? shift / verdict->features->metrics[metric].practical
                : 0.0;
 }
 
@@ -271,7 +272,7 @@ static void compare(const struct pb_verdict *verdict, double p, struct compariso
     for (size_t m = 0; m < verdict->scores->metric_count; m++) {
         double sizes;
 
-        if (!is_performance(&verdict->sheet->metrics[m]))
+        if (!is_performance(&verdict->features->metrics[m]))
             continue;
         sizes = difference(verdict, comparison, m, p);
         if (fabs(sizes) < 1.0)
@@ -289,8 +290,8 @@ static enum pb_attribute differing(const struct pb_verdict *verdict, size_t a, s
 {
     struct pb_usual one, other;
 
-    pb_group_usual(verdict->sheet, &verdict->scores->groups[a], &one);
-    pb_group_usual(verdict->sheet, &verdict->scores->groups[b], &other);
+    pb_group_usual(verdict->features, &verdict->scores->groups[a], &one);
+    pb_group_usual(verdict->features, &verdict->scores->groups[b], &other);
     if (strcmp(one.text[PB_ATTRIBUTE_SM_COUNT], other.text[PB_ATTRIBUTE_SM_COUNT]) != 0)
         return PB_ATTRIBUTE_COUNT;
     for (int attribute = 0; attribute < PB_ATTRIBUTE_COUNT; attribute++)
@@ -302,7 +303,7 @@ static enum pb_attribute differing(const struct pb_verdict *verdict, size_t a, s
 static enum pb_status report_comparison(struct pb_verdict *verdict,
                                         const struct comparison *comparison)
 {
-    const struct pb_metric *metric = &verdict->sheet->metrics[comparison->lead];
+    const struct pb_metric *metric = &verdict->features->metrics[comparison->lead];
     bool is_worse = metric->better == PB_BETTER_NEITHER ||
                     (metric->better == PB_BETTER_LOWER) == (comparison->farthest > 0.0);
     size_t meant = is_worse ? comparison->group : comparison->reference;
@@ -329,7 +330,7 @@ static enum pb_status report_comparison(struct pb_verdict *verdict,
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%zu numbers of the two groups' majorities differ by their practical size",
              comparison->metrics);
-    pb_finding_configuration(&verdict->sheet->subjects[group->members[0]].info,
+    pb_finding_configuration(&verdict->features->subjects[group->members[0]].info,
                              comparison->attribute, &finding);
     return pb_verdict_add(verdict, &finding, &members, &counterparts);
 }

@@ -16,23 +16,24 @@ struct comparison {
     double excess; /* of the worst: distance over what is granted */
 };
 
-static size_t count_numbers(const struct pb_sheet *sheet, const struct pb_reference *reference)
+static size_t count_numbers(const struct pb_features *features,
+                            const struct pb_reference *reference)
 {
     size_t count = 0;
 
-    for (size_t m = 0; m < sheet->metric_count; m++)
-        count += pb_reference_number_of(reference, &sheet->metrics[m]) != NULL;
+    for (size_t m = 0; m < features->metric_count; m++)
+        count += pb_reference_number_of(reference, &features->metrics[m]) != NULL;
     return count;
 }
 
-static void compare(const struct pb_sheet *sheet, const struct pb_reference *reference,
+static void compare(const struct pb_features *features, const struct pb_reference *reference,
                     size_t subject, double p, struct comparison *out)
 {
-    *out = (struct comparison){.worst = sheet->metric_count};
-    for (size_t m = 0; m < sheet->metric_count; m++) {
-        const struct pb_metric *metric = &sheet->metrics[m];
+    *out = (struct comparison){.worst = features->metric_count};
+    for (size_t m = 0; m < features->metric_count; m++) {
+        const struct pb_metric *metric = &features->metrics[m];
         const struct pb_reference_number *number = pb_reference_number_of(reference, metric);
-        double value = pb_sheet_cell(sheet, subject, m).value, worse, excess;
+        double value = pb_features_reading(features, subject, m).value, worse, excess;
 
         if (number == NULL || !isfinite(value))
             continue;
@@ -43,7 +44,7 @@ static void compare(const struct pb_sheet *sheet, const struct pb_reference *ref
             worse = fabs(worse);
         excess = worse / pb_reference_range(number, metric, p);
         out->outside += excess > 1.0;
-        if (out->worst == sheet->metric_count || excess > out->excess) {
+        if (out->worst == features->metric_count || excess > out->excess) {
             out->worst = m;
             out->excess = excess;
         }
@@ -62,15 +63,15 @@ static void word_source(const struct pb_reference *reference, struct pb_finding 
 static enum pb_status add_outside(struct pb_verdict *verdict, const struct pb_reference *reference,
                                   size_t subject, const struct comparison *comparison)
 {
-    const struct pb_metric *metric = &verdict->sheet->metrics[comparison->worst];
+    const struct pb_metric *metric = &verdict->features->metrics[comparison->worst];
     const struct pb_reference_number *number = pb_reference_number_of(reference, metric);
     struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
 
-    pb_finding_place(&verdict->sheet->subjects[subject], &finding);
+    pb_finding_place(&verdict->features->subjects[subject], &finding);
     PB_TEXT_SET(finding.cause, "reference");
     PB_TEXT_SET(finding.metric, metric->name);
     PB_TEXT_SET(finding.unit, metric->unit);
-    finding.value = pb_sheet_cell(verdict->sheet, subject, comparison->worst).value;
+    finding.value = pb_features_reading(verdict->features, subject, comparison->worst).value;
     finding.expected = number->center;
     finding.shift = finding.value / number->center - 1.0;
     finding.metrics = comparison->outside;
@@ -105,8 +106,8 @@ static enum pb_status add_normal(struct pb_verdict *verdict, const struct pb_ref
 static enum pb_status judge_group(struct pb_verdict *verdict, size_t group_index)
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
-    const struct pb_sheet *sheet = verdict->sheet;
-    const struct pb_subject *first = &sheet->subjects[group->members[0]];
+    const struct pb_features *features = verdict->features;
+    const struct pb_subject *first = &features->subjects[group->members[0]];
     const struct pb_reference *reference =
         pb_reference_find(verdict->options.references, first->info.model);
     size_t numbers, normal = 0, most = 0;
@@ -114,11 +115,11 @@ static enum pb_status judge_group(struct pb_verdict *verdict, size_t group_index
 
     if (reference == NULL || strcmp(first->info.backend, "sim") == 0)
         return PB_OK;
-    numbers = count_numbers(sheet, reference);
+    numbers = count_numbers(features, reference);
     for (size_t i = 0; i < group->member_count && status == PB_OK && numbers > 0; i++) {
         struct comparison comparison;
 
-        compare(sheet, reference, group->members[i], false_alarm_rate / (double)numbers,
+        compare(features, reference, group->members[i], false_alarm_rate / (double)numbers,
                 &comparison);
         if (comparison.outside > 0)
             status = add_outside(verdict, reference, group->members[i], &comparison);

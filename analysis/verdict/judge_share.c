@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "analysis/verdict/judge.h"
-#include "analysis/verdict/room.h"
+#include "core/reserve.h"
 
-/* Below it nobody doubts which part of a group is the healthy one. */
+/* Below it there is no doubt which part of a group is the healthy one. */
 #define LISTED_SHARE (1.0 / 3.0)
 
 enum { ANOMALOUS_MIN = 4 };
@@ -17,7 +17,7 @@ enum { ANOMALOUS_MIN = 4 };
 /* How many devices have a cause, each counted once. */
 struct tally {
     const char *cause;
-    bool *has; /* per row of the sheet */
+    bool *has; /* per row of the feature table */
     size_t count;
 };
 
@@ -30,7 +30,8 @@ struct tallies {
 struct share {
     struct pb_verdict *verdict;
     const struct pb_group *group;
-    bool *anomalous, *certain; /* per row of the sheet; certain: not by comparison with peers */
+    bool *anomalous,
+        *certain; /* per row of the feature table; certain: not by comparison with peers */
     struct tallies tallies;
     enum pb_severity worst;
 };
@@ -56,24 +57,23 @@ static bool is_anomaly(const struct pb_finding *finding)
 static enum pb_status find_tally(struct share *share, const char *cause, struct tally **tally_out)
 {
     struct tallies *tallies = &share->tallies;
-    struct tally *items;
+    enum pb_status status;
 
     for (size_t i = 0; i < tallies->count; i++)
         if (strcmp(tallies->items[i].cause, cause) == 0) {
             *tally_out = &tallies->items[i];
             return PB_OK;
         }
-    items = pb_with_room(tallies->items, tallies->count, &tallies->capacity, sizeof(*items));
-    if (items == NULL)
-        return pb_fail(share->verdict->err, PB_NO_MEMORY, "out of memory for %zu causes",
-                       tallies->count + 1);
-    tallies->items = items;
-    items[tallies->count] =
-        (struct tally){cause, calloc(share->verdict->sheet->subject_count + 1, sizeof(bool)), 0};
-    if (items[tallies->count].has == NULL)
+    status = PB_RESERVE(tallies->items, tallies->count, tallies->capacity, "causes",
+                        share->verdict->err);
+    if (status != PB_OK)
+        return status;
+    tallies->items[tallies->count] =
+        (struct tally){cause, calloc(share->verdict->features->subject_count + 1, sizeof(bool)), 0};
+    if (tallies->items[tallies->count].has == NULL)
         return pb_fail(share->verdict->err, PB_NO_MEMORY, "out of memory for %zu devices",
-                       share->verdict->sheet->subject_count);
-    *tally_out = &items[tallies->count++];
+                       share->verdict->features->subject_count);
+    *tally_out = &tallies->items[tallies->count++];
     return PB_OK;
 }
 
@@ -161,7 +161,7 @@ static enum pb_status report(const struct share *share, const struct pb_members 
     PB_TEXT_SET(finding.place, share->group->name);
     PB_TEXT_SET(finding.cause, "many_anomalous");
     PB_TEXT_SET(finding.model,
-                share->verdict->sheet->subjects[share->group->members[0]].info.model);
+                share->verdict->features->subjects[share->group->members[0]].info.model);
     finding.group = (size_t)(share->group - share->verdict->scores->groups) + 1;
     finding.peers = others->count;
     list_causes(share, causes, sizeof(causes));
@@ -184,13 +184,6 @@ static enum pb_status report(const struct share *share, const struct pb_members 
     return pb_verdict_add(share->verdict, &finding, members, others);
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-    size_t left = *(const size_t *)a, right = *(const size_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 static enum pb_status judge_rows(const struct share *share, size_t *rows)
 {
     const struct pb_group *group = share->group;
@@ -207,14 +200,12 @@ static enum pb_status judge_rows(const struct share *share, size_t *rows)
         (double)members.count < LISTED_SHARE * (double)group->member_count ||
         is_listed(share, members.count, others.count))
         return PB_OK;
-    qsort(members.subjects, members.count, sizeof(*rows), compare_rows);
-    qsort(others.subjects, others.count, sizeof(*rows), compare_rows);
     return report(share, &members, &others);
 }
 
 static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_group *group)
 {
-    size_t count = verdict->sheet->subject_count, findings = verdict->findings.count;
+    size_t count = verdict->features->subject_count, findings = verdict->findings.count;
     struct share share = {.verdict = verdict,
                           .group = group,
                           .anomalous = calloc(count + 1, sizeof(bool)),

@@ -8,7 +8,7 @@
 #include "analysis/verdict/judge.h"
 
 /* A status of /fleet, and what it means. */
-static const struct fate {
+static const struct device_outcome {
     const char *status, *cause, *meaning, *advice;
     enum pb_severity severity;
 } fates[] = {
@@ -27,7 +27,7 @@ static const struct fate {
      "start one rank for each device: check --gpus-per-task and the binding", PB_SEVERITY_WARNING},
 };
 
-/* Corruption and company explain that tests failed: no second finding for it. */
+/* Corruption and co-tenants explain that tests failed: no second finding for it. */
 static bool is_explained(const struct pb_verdict *verdict, const struct pb_subject *subject)
 {
     for (size_t i = 0; i < verdict->findings.count; i++) {
@@ -57,24 +57,25 @@ static void place_at(const struct pb_subject *subject, struct pb_finding *findin
 }
 
 static enum pb_status add(struct pb_verdict *verdict, const struct pb_subject *subject,
-                          const struct fate *fate, const char *what)
+                          const struct device_outcome *how, const char *what)
 {
-    struct pb_finding finding = pb_finding_blank(fate->severity, PB_LEVEL_DEVICE);
+    struct pb_finding finding = pb_finding_blank(how->severity, PB_LEVEL_DEVICE);
 
     place_at(subject, &finding);
-    PB_TEXT_SET(finding.cause, fate->cause);
-    PB_TEXT_SET(finding.advice, fate->advice);
-    snprintf(finding.summary, sizeof(finding.summary), "%s: %s", fate->meaning, what);
+    PB_TEXT_SET(finding.cause, how->cause);
+    PB_TEXT_SET(finding.advice, how->advice);
+    snprintf(finding.summary, sizeof(finding.summary), "%s: %s", how->meaning, what);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "rank %lld of the run has the status %s%s%s", (long long)subject->rank,
              subject->status, subject->missing[0] == '\0' ? "" : "; ", subject->missing);
-    return pb_verdict_add_device(verdict, &finding, (size_t)(subject - verdict->sheet->subjects));
+    return pb_verdict_add_device(verdict, &finding,
+                                 (size_t)(subject - verdict->features->subjects));
 }
 
 /* Did a test end so, whatever the status of the device? Of failed ones incomplete tells. */
-static bool has_ended_so(const struct pb_subject *subject, const struct fate *fate)
+static bool has_ended_so(const struct pb_subject *subject, const struct device_outcome *how)
 {
-    enum pb_outcome outcome = pb_outcome_parse(fate->status);
+    enum pb_outcome outcome = pb_outcome_parse(how->status);
 
     return outcome != PB_TEST_FAILED && outcome != PB_TEST_MISSING &&
            (subject->endings >> outcome & 1u) != 0;
@@ -82,25 +83,25 @@ static bool has_ended_so(const struct pb_subject *subject, const struct fate *fa
 
 static enum pb_status judge_one(struct pb_verdict *verdict, const struct pb_subject *subject)
 {
-    static const struct fate incomplete = {
+    static const struct device_outcome incomplete = {
         "partial", "incomplete", "tests did not end well, so nothing is known of what they measure",
         "read the messages of the tests, repeat the run", PB_SEVERITY_WARNING};
     bool is_partial = strcmp(subject->status, "partial") == 0 || subject->missing[0] != '\0';
     enum pb_status status = PB_OK;
-    bool is_told = false;
+    bool is_reported = false;
 
     for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]) && status == PB_OK; i++) {
         bool is_status = strcmp(fates[i].status, subject->status) == 0;
 
         if (!is_status && !has_ended_so(subject, &fates[i]))
             continue;
-        is_told = true;
+        is_reported = true;
         status = add(verdict, subject, &fates[i],
                      is_status && subject->message[0] != '\0' ? subject->message
                      : subject->missing[0] != '\0'            ? subject->missing
                                                               : "no message");
     }
-    if (status == PB_OK && !is_told && is_partial && !is_explained(verdict, subject))
+    if (status == PB_OK && !is_reported && is_partial && !is_explained(verdict, subject))
         status = add(verdict, subject, &incomplete,
                      subject->message[0] == '\0' ? subject->missing : subject->message);
     return status;
@@ -110,7 +111,7 @@ enum pb_status pb_judge_status(struct pb_verdict *verdict)
 {
     enum pb_status status = PB_OK;
 
-    for (size_t i = 0; i < verdict->sheet->subject_count && status == PB_OK; i++)
-        status = judge_one(verdict, &verdict->sheet->subjects[i]);
+    for (size_t i = 0; i < verdict->features->subject_count && status == PB_OK; i++)
+        status = judge_one(verdict, &verdict->features->subjects[i]);
     return status;
 }

@@ -36,7 +36,7 @@ static bool is_first(const struct pb_trends *trends, size_t at)
 static void word_trend(const struct pb_verdict *verdict, const struct pb_trend *trend,
                        struct pb_finding *finding)
 {
-    const struct pb_metric *metric = &verdict->sheet->metrics[trend->metric];
+    const struct pb_metric *metric = &verdict->features->metrics[trend->metric];
     bool by_day = trend->span_days >= 1.0;
     double steps = by_day ? trend->span_days : (double)trend->runs - 1.0;
 
@@ -81,7 +81,7 @@ enum pb_status pb_judge_trends(struct pb_verdict *verdict)
         finding.group = trends->items[i].group + 1;
         PB_TEXT_SET(finding.place, group->name);
         if (!is_group)
-            pb_finding_place(&verdict->sheet->subjects[trends->items[i].subject], &finding);
+            pb_finding_place(&verdict->features->subjects[trends->items[i].subject], &finding);
         word_trend(verdict, &trends->items[best], &finding);
         status = is_group ? pb_verdict_add(verdict, &finding, &members, NULL)
                           : pb_verdict_add_device(verdict, &finding, trends->items[i].subject);

@@ -108,12 +108,12 @@ struct pb_repeat pb_repeat_of(const struct pb_metric *metric)
                               (metric->traits & PB_TRAIT(SAME_BATTERY)) != 0};
 }
 
-double pb_repeat_size(const struct pb_metric *metric, double size, double past, bool upwards)
+double pb_repeat_size(const struct pb_metric *metric, double size, double history, bool upwards)
 {
     if (metric->domain == PB_DOMAIN_FRACTION || metric->domain == PB_DOMAIN_COUNT ||
         metric->domain == PB_DOMAIN_STATE || isinf(size))
         return size;
-    return fabs(past) * (upwards ? size : size / (1.0 + size));
+    return fabs(history) * (upwards ? size : size / (1.0 + size));
 }
 
 const char *pb_part_name(enum pb_part part)

@@ -105,7 +105,7 @@ struct pb_metric {
     enum pb_domain domain;
     enum pb_better better;
     double quantum;   /* the smallest step this number can take; 0: none */
-    double practical; /* relative shift below which nobody would act; absolute for fractions,
+    double practical; /* relative shift below which no operator would act; absolute for fractions,
                          counts and states, in the metric's unit */
     double tolerance; /* the same from run to run of one device; 0: `practical` */
     uint64_t traits;  /* PB_TRAIT() */
@@ -144,7 +144,7 @@ struct pb_repeat {
 struct pb_repeat pb_repeat_of(const struct pb_metric *metric);
 
 /* Such a size in the metric's unit, from `past` upwards or downwards. */
-double pb_repeat_size(const struct pb_metric *metric, double size, double past, bool upwards);
+double pb_repeat_size(const struct pb_metric *metric, double size, double history, bool upwards);
 
 const char *pb_part_name(enum pb_part part);
 const char *pb_domain_name(enum pb_domain domain);

@@ -1,5 +1,5 @@
 /*
- * Observation: walks a device's recordings once, then asks the inference; see observe.h.
+ * Observation: walks a device's recordings once, then calls the inference; see observe.h.
  *
  * Limit: words and masks (policies, set indexes) are not compared, only numbers are.
  */
@@ -13,11 +13,11 @@
 #include "analysis/verdict/observe_parts.h"
 
 /* "dram_latency hung; l2_line failed; …": as many as have room, and a word before them too. */
-static void note_missing(struct pb_observer *observer, const char *test, const char *how)
+static void note_missing(struct pb_extractor *extractor, const char *test, const char *how)
 {
     enum { WORDS_BEFORE = 64 };
     static const char more[] = "; …";
-    char *missing = observer->sheet->subjects[observer->subject].missing;
+    char *missing = extractor->features->subjects[extractor->subject].missing;
     size_t length = strlen(missing), more_length = strlen(more);
     size_t room = PB_MESSAGE_LENGTH - WORDS_BEFORE - more_length;
 
@@ -46,70 +46,75 @@ static void add_to_digest(struct pb_subject *subject, const char *test, uint64_t
     subject->tests += hash;
 }
 
-static void look_at(struct pb_observer *observer, const struct pb_recording *recording)
+static void look_at(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     if (recording->outcome == PB_TEST_UNSUPPORTED)
         return; /* as with every device of its model; a lone one lacks numbers that others have */
-    pb_observe_check(observer, recording);
-    observer->sheet->subjects[observer->subject].endings |= 1u << recording->outcome;
+    pb_observe_check(extractor, recording);
+    extractor->features->subjects[extractor->subject].endings |= 1u << recording->outcome;
     if (recording->outcome != PB_TEST_OK) {
-        note_missing(observer, recording->name, pb_outcome_name(recording->outcome));
+        note_missing(extractor, recording->name, pb_outcome_name(recording->outcome));
         return;
     }
-    pb_observe_collect(observer, recording);
-    pb_observe_sms(observer, recording);
-    pb_observe_matrix(observer, recording);
-    pb_observe_parallel(observer, recording);
+    pb_observe_collect(extractor, recording);
+    pb_observe_sms(extractor, recording);
+    pb_observe_matrix(extractor, recording);
+    pb_observe_parallel(extractor, recording);
 }
 
-static void look_at_tests(struct pb_observer *observer)
+static void look_at_tests(struct pb_extractor *extractor)
 {
-    const struct pb_witness *witness = observer->witness;
+    const struct pb_metric_source *metric_source = extractor->metric_source;
 
-    for (size_t i = 0; i < witness->test_count && observer->status == PB_OK; i++) {
+    for (size_t i = 0; i < metric_source->test_count && extractor->status == PB_OK; i++) {
         struct pb_recording recording = {.sm_id = -1};
         struct pb_error err = PB_ERROR_INIT;
         enum pb_status status;
 
-        status = witness->recordings->load(witness->recordings->context, witness->tests[i],
-                                           &recording, &err);
+        status = metric_source->recordings->load(metric_source->recordings->context,
+                                                 metric_source->tests[i], &recording, &err);
         if (recording.method_version > 1)
-            observer->method_versions[i] = recording.method_version;
-        add_to_digest(&observer->sheet->subjects[observer->subject], witness->tests[i],
-                      observer->method_versions[i]);
+            extractor->method_versions[i] = recording.method_version;
+        add_to_digest(&extractor->features->subjects[extractor->subject], metric_source->tests[i],
+                      extractor->method_versions[i]);
         if (status == PB_OK)
-            look_at(observer, &recording);
+            look_at(extractor, &recording);
         else if (status == PB_NO_MEMORY)
-            observer->status = pb_fail(observer->err, status, "%s", err.message);
+            extractor->status = pb_fail(extractor->err, status, "%s", err.message);
         else
-            note_missing(observer, witness->tests[i], "cannot be read");
+            note_missing(extractor, metric_source->tests[i], "cannot be read");
         pb_recording_clear(&recording);
     }
 }
 
-enum pb_status pb_observe(struct pb_sheet *sheet, const struct pb_witness *witness,
-                          struct pb_error *err)
+enum pb_status pb_observe(struct pb_features *features,
+                          const struct pb_metric_source *metric_source, struct pb_error *err)
 {
-    struct pb_observer observer = {
-        .sheet = sheet, .witness = witness, .chase_sm = -1, .mismatch_address = NAN, .err = err};
+    struct pb_extractor extractor = {.features = features,
+                                     .metric_source = metric_source,
+                                     .chase_sm = -1,
+                                     .mismatch_address = NAN,
+                                     .err = err};
 
-    observer.method_versions = calloc(witness->test_count + 1, sizeof(*observer.method_versions));
-    if (observer.method_versions == NULL)
+    extractor.method_versions =
+        calloc(metric_source->test_count + 1, sizeof(*extractor.method_versions));
+    if (extractor.method_versions == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests",
-                       witness->test_count);
-    observer.status = pb_sheet_add_subject(sheet, witness->subject, &observer.subject, err);
-    look_at_tests(&observer);
-    pb_observe_accesses(&observer);
-    if (witness->recordings != NULL && witness->test_count > 0)
-        pb_observe_parameters(&observer);
-    pb_observe_integrity(&observer);
-    pb_observe_states(&observer);
+                       metric_source->test_count);
+    extractor.status =
+        pb_features_add_subject(features, metric_source->subject, &extractor.subject, err);
+    look_at_tests(&extractor);
+    pb_observe_accesses(&extractor);
+    if (metric_source->recordings != NULL && metric_source->test_count > 0)
+        pb_observe_parameters(&extractor);
+    pb_observe_integrity(&extractor);
+    pb_observe_states(&extractor);
     for (size_t i = 0; i < PB_CLASS_COUNT; i++)
-        pb_sample_clear(&observer.accesses[i]);
-    pb_sample_clear(&observer.shared_cycles);
-    pb_sample_clear(&observer.sm_cycles);
-    pb_sample_clear(&observer.l2_cycles);
-    pb_sample_clear(&observer.lap_mhz);
-    free(observer.method_versions);
-    return observer.status;
+        pb_sample_clear(&extractor.accesses[i]);
+    pb_sample_clear(&extractor.shared_cycles);
+    pb_sample_clear(&extractor.sm_cycles);
+    pb_sample_clear(&extractor.l2_cycles);
+    pb_sample_clear(&extractor.lap_mhz);
+    free(extractor.method_versions);
+    return extractor.status;
 }

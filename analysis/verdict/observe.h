@@ -1,14 +1,14 @@
 /*
- * Observation: from what was recorded of one device to its row in the sheet.
+ * Observation: from what was recorded of one device to its row in the feature table.
  */
 #ifndef PB_ANALYSIS_VERDICT_OBSERVE_H
 #define PB_ANALYSIS_VERDICT_OBSERVE_H
 
 #include "analysis/inference.h"
-#include "analysis/verdict/sheet.h"
+#include "analysis/verdict/features.h"
 
 /* What is known of one device besides its recordings. */
-struct pb_witness {
+struct pb_metric_source {
     const struct pb_subject *subject;
     const struct pb_state *states; /* in time order */
     size_t state_count;
@@ -19,13 +19,13 @@ struct pb_witness {
 };
 
 /*
- * Adds one device to the sheet: inferred scalar parameters, shapes of matrices, whole distributions
- * of accesses, sorted per-SM maps, NVML state and its steps, integrity.
+ * Adds one device to the feature table: inferred scalar parameters, shapes of matrices, whole
+ * distributions of accesses, sorted per-SM maps, NVML state and its steps, integrity.
  *
  * A test that cannot be read costs its own metrics only and is named in the subject's `missing`.
  * PB_NO_MEMORY is the only error.
  */
-enum pb_status pb_observe(struct pb_sheet *sheet, const struct pb_witness *witness,
-                          struct pb_error *err);
+enum pb_status pb_observe(struct pb_features *features,
+                          const struct pb_metric_source *metric_source, struct pb_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Whole distributions of accesses: devices of the same mean and another tail are told apart here.
+ * Whole distributions of accesses: devices of the same mean and another tail are distinguished
+ * here.
  *
  * Accesses of one class (hits of a level, or loads that miss everything) are pooled over all tests,
  * each as a multiple of its own test's median: a clock that changes between tests makes no tail.
@@ -51,107 +52,107 @@ static const struct source {
     {"dram_latency", NULL, "far", PB_CLASS_DRAM_FAR},
 };
 
-static void collect_traces(struct pb_observer *observer, const struct pb_recording *recording,
+static void collect_traces(struct pb_extractor *extractor, const struct pb_recording *recording,
                            const struct source *source)
 {
     struct pb_pick pick = {source->path, "traced", source->phase};
-    struct pb_sample *pool = &observer->accesses[source->class], found = {NULL, 0, 0};
+    struct pb_sample *pool = &extractor->accesses[source->class], found = {NULL, 0, 0};
     double median, noise;
 
-    observer->status = pb_trace_collect(&recording->series, &pick, &found, observer->err);
-    median = pb_observer_median(observer, &found, &noise);
-    if (median > 0.0 && observer->status == PB_OK) {
-        observer->median_cycles[source->class] = median;
-        observer->status = pb_sample_reserve(pool, found.count, observer->err);
-        for (size_t i = 0; observer->status == PB_OK && i < found.count; i++)
+    extractor->status = pb_trace_collect(&recording->series, &pick, &found, extractor->err);
+    median = pb_extractor_median(extractor, &found, &noise);
+    if (median > 0.0 && extractor->status == PB_OK) {
+        extractor->median_cycles[source->class] = median;
+        extractor->status = pb_sample_reserve(pool, found.count, extractor->err);
+        for (size_t i = 0; extractor->status == PB_OK && i < found.count; i++)
             pool->values[pool->count++] = found.values[i] / median;
-        if (observer->status == PB_OK && source->class == PB_CLASS_L2)
-            observer->status = pb_sample_add(&observer->l2_cycles, median, observer->err);
+        if (extractor->status == PB_OK && source->class == PB_CLASS_L2)
+            extractor->status = pb_sample_add(&extractor->l2_cycles, median, extractor->err);
     }
     pb_sample_clear(&found);
 }
 
 /* Loads of shared memory, whatever their bank conflicts cost, each against the median of its own
    point: all of a point take equally long but for the stamps. */
-static void collect_shared(struct pb_observer *observer, const struct pb_series *series)
+static void collect_shared(struct pb_extractor *extractor, const struct pb_series *series)
 {
     struct pb_pick pick = {"shared", "traced", NULL};
     const struct pb_point *point;
     size_t at = 0;
 
-    while ((point = pb_point_next(series, &pick, &at)) != NULL && observer->status == PB_OK) {
+    while ((point = pb_point_next(series, &pick, &at)) != NULL && extractor->status == PB_OK) {
         struct pb_accesses accesses = pb_point_accesses(series, point);
         struct pb_sample cycles = {NULL, 0, 0};
         double median, noise;
 
-        for (size_t i = 0; i < accesses.count && observer->status == PB_OK; i++)
-            observer->status =
-                pb_sample_add(&cycles, pb_access_cycles(&accesses, i), observer->err);
-        median = pb_observer_median(observer, &cycles, &noise);
-        for (size_t i = 0; i < cycles.count && observer->status == PB_OK; i++)
-            observer->status =
-                pb_sample_add(&observer->shared_cycles, cycles.values[i] - median, observer->err);
+        for (size_t i = 0; i < accesses.count && extractor->status == PB_OK; i++)
+            extractor->status =
+                pb_sample_add(&cycles, pb_access_cycles(&accesses, i), extractor->err);
+        median = pb_extractor_median(extractor, &cycles, &noise);
+        for (size_t i = 0; i < cycles.count && extractor->status == PB_OK; i++)
+            extractor->status =
+                pb_sample_add(&extractor->shared_cycles, cycles.values[i] - median, extractor->err);
         pb_sample_clear(&cycles);
     }
 }
 
 /* The SM clock while this test ran, as its long laps saw it. */
-static void collect_clock(struct pb_observer *observer, const struct pb_series *series)
+static void collect_clock(struct pb_extractor *extractor, const struct pb_series *series)
 {
     struct pb_sample mhz = {NULL, 0, 0};
     double median, noise;
 
-    for (size_t i = 0; i < series->point_count && observer->status == PB_OK; i++) {
+    for (size_t i = 0; i < series->point_count && extractor->status == PB_OK; i++) {
         const struct pb_point *point = &series->points[i];
 
-        if (point->sm_id >= 0 && observer->chase_sm < 0)
-            observer->chase_sm = point->sm_id;
+        if (point->sm_id >= 0 && extractor->chase_sm < 0)
+            extractor->chase_sm = point->sm_id;
         if (point->timed > 0 && point->total_ns >= least_lap_ns)
-            observer->status = pb_sample_add(
-                &mhz, 1e3 * (double)point->total_cycles / point->total_ns, observer->err);
+            extractor->status = pb_sample_add(
+                &mhz, 1e3 * (double)point->total_cycles / point->total_ns, extractor->err);
     }
-    median = pb_observer_median(observer, &mhz, &noise);
-    if (observer->status == PB_OK && isfinite(median))
-        observer->status = pb_sample_add(&observer->lap_mhz, median, observer->err);
+    median = pb_extractor_median(extractor, &mhz, &noise);
+    if (extractor->status == PB_OK && isfinite(median))
+        extractor->status = pb_sample_add(&extractor->lap_mhz, median, extractor->err);
     pb_sample_clear(&mhz);
 }
 
-void pb_observe_collect(struct pb_observer *observer, const struct pb_recording *recording)
+void pb_observe_collect(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
-        if (observer->status == PB_OK &&
+        if (extractor->status == PB_OK &&
             (sources[i].test == NULL || strcmp(sources[i].test, recording->name) == 0))
-            collect_traces(observer, recording, &sources[i]);
-    collect_shared(observer, &recording->series);
-    collect_clock(observer, &recording->series);
+            collect_traces(extractor, recording, &sources[i]);
+    collect_shared(extractor, &recording->series);
+    collect_clock(extractor, &recording->series);
 }
 
 /* The SM's own memories, from the innermost outwards: each is judged by those within it. */
-static void add_stamps(struct pb_observer *observer, enum pb_access_class class)
+static void add_stamps(struct pb_extractor *extractor, enum pb_access_class class)
 {
-    const struct pb_sample *hits = &observer->accesses[PB_CLASS_L1];
-    struct pb_sample *cycles = &observer->sm_cycles;
+    const struct pb_sample *hits = &extractor->accesses[PB_CLASS_L1];
+    struct pb_sample *cycles = &extractor->sm_cycles;
 
-    if (class == PB_CLASS_SHARED && observer->status == PB_OK)
-        observer->status = pb_sample_sorted(&observer->shared_cycles, cycles, observer->err);
+    if (class == PB_CLASS_SHARED && extractor->status == PB_OK)
+        extractor->status = pb_sample_sorted(&extractor->shared_cycles, cycles, extractor->err);
     if (class != PB_CLASS_L1)
         return;
-    for (size_t i = 0; i < hits->count && observer->status == PB_OK; i++)
-        observer->status = pb_sample_add(
-            cycles, (hits->values[i] - 1.0) * observer->median_cycles[class], observer->err);
-    if (observer->status == PB_OK) {
+    for (size_t i = 0; i < hits->count && extractor->status == PB_OK; i++)
+        extractor->status = pb_sample_add(
+            cycles, (hits->values[i] - 1.0) * extractor->median_cycles[class], extractor->err);
+    if (extractor->status == PB_OK) {
         struct pb_sample sorted = {NULL, 0, 0};
 
-        observer->status = pb_sample_sorted(cycles, &sorted, observer->err);
+        extractor->status = pb_sample_sorted(cycles, &sorted, extractor->err);
         pb_sample_clear(cycles);
         *cycles = sorted;
     }
 }
 
-double pb_observer_stamp_noise(const struct pb_observer *observer)
+double pb_extractor_stamp_noise(const struct pb_extractor *extractor)
 {
     static const double normal_quartiles = 1.349; /* distance, in standard deviations */
-    const struct pb_sample *cycles = &observer->sm_cycles;
+    const struct pb_sample *cycles = &extractor->sm_cycles;
 
     if (cycles->count < LEAST_ACCESSES)
         return 0.0;
@@ -162,9 +163,9 @@ double pb_observer_stamp_noise(const struct pb_observer *observer)
 
 /* By how many cycles the stamps alone may move this quantile, beyond rounding: theirs two
    deviations of its rank farther out, as far as two of the loads lie beyond that. */
-static double stamp_quantile(const struct pb_observer *observer, double fraction)
+static double stamp_quantile(const struct pb_extractor *extractor, double fraction)
 {
-    const struct pb_sample *cycles = &observer->sm_cycles;
+    const struct pb_sample *cycles = &extractor->sm_cycles;
     double n = (double)cycles->count, edge = 2.0 / n;
     double wobble = 2.0 * sqrt(fraction * (1.0 - fraction) / n);
 
@@ -178,9 +179,9 @@ static double stamp_quantile(const struct pb_observer *observer, double fraction
 /* The share of loads that the stamps alone may make so many cycles late, k of n having been seen:
    the root of its mean square, (k + 1) (k + 2) / n² where all shares were as likely before. So none
    of n leaves 1.4 / n open, of which 3 / n, the upper bound at 95%, is two deviations. */
-static double stamp_share(const struct pb_observer *observer, double late_cycles)
+static double stamp_share(const struct pb_extractor *extractor, double late_cycles)
 {
-    const struct pb_sample *cycles = &observer->sm_cycles;
+    const struct pb_sample *cycles = &extractor->sm_cycles;
     size_t first, end;
     double late;
 
@@ -204,7 +205,7 @@ static struct pb_reading quantile_cell(const struct pb_sample *sorted, double fr
 }
 
 /* cycle: one of them, as a share of the class' median */
-static void put_quantiles(struct pb_observer *observer, enum pb_access_class class,
+static void put_quantiles(struct pb_extractor *extractor, enum pb_access_class class,
                           const struct pb_sample *sorted, double cycle)
 {
     static const struct {
@@ -222,13 +223,13 @@ static void put_quantiles(struct pb_observer *observer, enum pb_access_class cla
         if (sorted->count < quantiles[i].least)
             continue;
         cell = quantile_cell(sorted, quantiles[i].fraction);
-        cell.noise = hypot(cell.noise, cycle * stamp_quantile(observer, quantiles[i].fraction));
-        pb_observer_put_coarse(observer, classes[class].test, classes[class].name,
-                               quantiles[i].name, cycle, cell);
+        cell.noise = hypot(cell.noise, cycle * stamp_quantile(extractor, quantiles[i].fraction));
+        pb_extractor_put_coarse(extractor, classes[class].test, classes[class].name,
+                                quantiles[i].name, cycle, cell);
     }
 }
 
-static void put_tails(struct pb_observer *observer, enum pb_access_class class,
+static void put_tails(struct pb_extractor *extractor, enum pb_access_class class,
                       const struct pb_sample *sorted, double cycle)
 {
     static const struct {
@@ -245,74 +246,74 @@ static void put_tails(struct pb_observer *observer, enum pb_access_class class,
 
         pb_sorted_range(sorted->values, sorted->count, mark, INFINITY, &first, &end);
         beyond = (double)(end - first);
-        by_stamps = stamp_share(observer, (mark - 1.0) / cycle);
-        pb_observer_put(
-            observer, classes[class].test, classes[class].name, marks[i].name,
+        by_stamps = stamp_share(extractor, (mark - 1.0) / cycle);
+        pb_extractor_put(
+            extractor, classes[class].test, classes[class].name, marks[i].name,
             (struct pb_reading){beyond / n, hypot(sqrt(beyond + 4.0) / n, by_stamps), -1});
     }
 }
 
-static void put_class(struct pb_observer *observer, enum pb_access_class class)
+static void put_class(struct pb_extractor *extractor, enum pb_access_class class)
 {
-    const struct pb_sample *accesses = &observer->accesses[class];
+    const struct pb_sample *accesses = &extractor->accesses[class];
     struct pb_sample sorted = {NULL, 0, 0};
-    double cycle = 1.0 / observer->median_cycles[class];
+    double cycle = 1.0 / extractor->median_cycles[class];
 
-    if (accesses->count < LEAST_ACCESSES || observer->status != PB_OK)
+    if (accesses->count < LEAST_ACCESSES || extractor->status != PB_OK)
         return;
-    observer->status = pb_sample_sorted(accesses, &sorted, observer->err);
-    if (observer->status != PB_OK)
+    extractor->status = pb_sample_sorted(accesses, &sorted, extractor->err);
+    if (extractor->status != PB_OK)
         return;
-    put_quantiles(observer, class, &sorted, cycle);
-    put_tails(observer, class, &sorted, cycle);
+    put_quantiles(extractor, class, &sorted, cycle);
+    put_tails(extractor, class, &sorted, cycle);
     pb_sample_clear(&sorted);
 }
 
 /* L2 that answers at two speeds within one run: the slowest test's median over the fastest's. */
-static void put_l2_states(struct pb_observer *observer)
+static void put_l2_states(struct pb_extractor *extractor)
 {
     struct pb_sample sorted = {NULL, 0, 0};
 
-    if (observer->status == PB_OK && observer->l2_cycles.count > 1)
-        observer->status = pb_sample_sorted(&observer->l2_cycles, &sorted, observer->err);
+    if (extractor->status == PB_OK && extractor->l2_cycles.count > 1)
+        extractor->status = pb_sample_sorted(&extractor->l2_cycles, &sorted, extractor->err);
     if (sorted.count > 1)
-        pb_observer_put(observer, "l2_capacity", "l2_hits", "slowest_over_fastest_test",
-                        pb_reading_plain(sorted.values[sorted.count - 1] / sorted.values[0]));
+        pb_extractor_put(extractor, "l2_capacity", "l2_hits", "slowest_over_fastest_test",
+                         pb_reading_plain(sorted.values[sorted.count - 1] / sorted.values[0]));
     pb_sample_clear(&sorted);
 }
 
 /* A clock that differs between tests has changed on the way. */
-static void put_clock(struct pb_observer *observer)
+static void put_clock(struct pb_extractor *extractor)
 {
     struct pb_sample sorted = {NULL, 0, 0};
 
-    if (observer->status == PB_OK && observer->lap_mhz.count > 1)
-        observer->status = pb_sample_sorted(&observer->lap_mhz, &sorted, observer->err);
+    if (extractor->status == PB_OK && extractor->lap_mhz.count > 1)
+        extractor->status = pb_sample_sorted(&extractor->lap_mhz, &sorted, extractor->err);
     if (sorted.count > 1)
-        pb_observer_put(observer, "sm_latency", "clock", "lowest_over_highest",
-                        pb_reading_plain(sorted.values[0] / sorted.values[sorted.count - 1]));
+        pb_extractor_put(extractor, "sm_latency", "clock", "lowest_over_highest",
+                         pb_reading_plain(sorted.values[0] / sorted.values[sorted.count - 1]));
     pb_sample_clear(&sorted);
 }
 
 /* All loads of shared memory, as late in medians of a hit as they are in cycles. */
-static void pool_shared(struct pb_observer *observer)
+static void pool_shared(struct pb_extractor *extractor)
 {
-    const struct pb_sample *cycles = &observer->shared_cycles;
-    struct pb_sample *pool = &observer->accesses[PB_CLASS_SHARED];
-    double median = observer->median_cycles[PB_CLASS_SHARED];
+    const struct pb_sample *cycles = &extractor->shared_cycles;
+    struct pb_sample *pool = &extractor->accesses[PB_CLASS_SHARED];
+    double median = extractor->median_cycles[PB_CLASS_SHARED];
 
     pool->count = 0; /* the hits among them, which gave the median */
-    for (size_t i = 0; i < cycles->count && median > 0.0 && observer->status == PB_OK; i++)
-        observer->status = pb_sample_add(pool, 1.0 + cycles->values[i] / median, observer->err);
+    for (size_t i = 0; i < cycles->count && median > 0.0 && extractor->status == PB_OK; i++)
+        extractor->status = pb_sample_add(pool, 1.0 + cycles->values[i] / median, extractor->err);
 }
 
-void pb_observe_accesses(struct pb_observer *observer)
+void pb_observe_accesses(struct pb_extractor *extractor)
 {
-    pool_shared(observer);
+    pool_shared(extractor);
     for (int class = 0; class < PB_CLASS_COUNT; class ++) {
-        put_class(observer, (enum pb_access_class) class);
-        add_stamps(observer, (enum pb_access_class) class);
+        put_class(extractor, (enum pb_access_class) class);
+        add_stamps(extractor, (enum pb_access_class) class);
     }
-    put_l2_states(observer);
-    put_clock(observer);
+    put_l2_states(extractor);
+    put_clock(extractor);
 }

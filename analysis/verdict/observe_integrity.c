@@ -38,7 +38,7 @@ static double address_in(const char *message)
     return (double)strtoull(strstr(at, "0x"), NULL, 16);
 }
 
-void pb_observe_check(struct pb_observer *observer, const struct pb_recording *recording)
+void pb_observe_check(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
     bool is_pattern = strcmp(recording->name, "memory_integrity") == 0 && matrix->rank == 1 &&
@@ -46,21 +46,21 @@ void pb_observe_check(struct pb_observer *observer, const struct pb_recording *r
     double count = is_pattern ? matrix->values[PATTERN_MISMATCHES] : count_in(recording->message);
 
     if (is_pattern || recording->outcome == PB_TEST_OK)
-        observer->checked = true;
+        extractor->checked = true;
     if (!(count > 0.0))
         return;
-    observer->mismatches += count;
-    if (isnan(observer->mismatch_address))
-        observer->mismatch_address =
+    extractor->mismatches += count;
+    if (isnan(extractor->mismatch_address))
+        extractor->mismatch_address =
             is_pattern ? matrix->values[PATTERN_ADDRESS] : address_in(recording->message);
 }
 
-void pb_observe_integrity(struct pb_observer *observer)
+void pb_observe_integrity(struct pb_extractor *extractor)
 {
-    bool is_told = isfinite(observer->mismatch_address) && observer->mismatch_address < 9e18;
-    struct pb_reading cell = {observer->mismatches, 0.0,
-                              is_told ? (int64_t)observer->mismatch_address : -1};
+    bool has_address = isfinite(extractor->mismatch_address) && extractor->mismatch_address < 9e18;
+    struct pb_reading cell = {extractor->mismatches, 0.0,
+                              has_address ? (int64_t)extractor->mismatch_address : -1};
 
-    if (observer->checked || observer->mismatches > 0.0)
-        pb_observer_put(observer, "memory_integrity", "integrity", "mismatches", cell);
+    if (extractor->checked || extractor->mismatches > 0.0)
+        pb_extractor_put(extractor, "memory_integrity", "integrity", "mismatches", cell);
 }

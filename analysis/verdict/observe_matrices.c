@@ -25,35 +25,40 @@ static double largest(const double *values, size_t count, size_t *at_out)
     return most;
 }
 
-static double median_of(struct pb_observer *observer, const double *values, size_t count,
+static double median_of(struct pb_extractor *extractor, const double *values, size_t count,
                         size_t step)
 {
     struct pb_sample sample = {NULL, 0, 0};
     double median, noise;
 
-    for (size_t i = 0; i < count && observer->status == PB_OK; i++)
-        observer->status = pb_sample_add(&sample, values[i * step], observer->err);
-    median = pb_observer_median(observer, &sample, &noise);
+    for (size_t i = 0; i < count && extractor->status == PB_OK; i++)
+        extractor->status = pb_sample_add(&sample, values[i * step], extractor->err);
+    median = pb_extractor_median(extractor, &sample, &noise);
     pb_sample_clear(&sample);
     return median;
 }
 
+/* A number of the whole device, under the test's own name. */
+static void put(struct pb_extractor *extractor, const struct pb_recording *recording,
+                const char *name, double value)
+{
+    pb_extractor_put(extractor, recording->name, recording->name, name, pb_reading_plain(value));
+}
+
 /* Throughput over CTAs × CTA size × ILP: one CTA of the smallest size a SM is latency alone. */
-static void put_throughput(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_throughput(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
     size_t at = 0;
 
     if (matrix->rank != 3)
         return;
-    pb_observer_put(observer, recording->name, recording->name, "peak",
-                    pb_reading_plain(largest(matrix->values, pb_matrix_size(matrix), &at)));
-    pb_observer_put(observer, recording->name, recording->name, "latency_bound",
-                    pb_reading_plain(matrix->values[0]));
+    put(extractor, recording, "peak", largest(matrix->values, pb_matrix_size(matrix), &at));
+    put(extractor, recording, "latency_bound", matrix->values[0]);
 }
 
 /* Direction × memory × bytes: the largest of each direction and memory. */
-static void put_host_link(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_host_link(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     static const char *const names[4] = {"to_device_pageable", "to_device_pinned",
                                          "from_device_pageable", "from_device_pinned"};
@@ -63,28 +68,25 @@ static void put_host_link(struct pb_observer *observer, const struct pb_recordin
     if (matrix->rank != 3 || pb_matrix_size(matrix) != 4 * sizes)
         return;
     for (size_t i = 0; i < 4; i++)
-        pb_observer_put(observer, recording->name, recording->name, names[i],
-                        pb_reading_plain(largest(matrix->values + i * sizes, sizes, &at)));
+        put(extractor, recording, names[i], largest(matrix->values + i * sizes, sizes, &at));
 }
 
 /* Direction × memory × quantity; the least of the repeats of pinned transfers. */
-static void put_host_latency(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_host_latency(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
 
     if (matrix->rank != 3 || pb_matrix_size(matrix) != 8)
         return;
-    pb_observer_put(observer, recording->name, recording->name, "to_device_pinned",
-                    pb_reading_plain(matrix->values[3]));
-    pb_observer_put(observer, recording->name, recording->name, "from_device_pinned",
-                    pb_reading_plain(matrix->values[7]));
+    put(extractor, recording, "to_device_pinned", matrix->values[3]);
+    put(extractor, recording, "from_device_pinned", matrix->values[7]);
 }
 
 /*
  * Peer × (bandwidth, latency): the median peer, and the worst one with its row as place. All
  * devices of a node measure at the same time, so that a peer may be at half its rate by chance.
  */
-static void put_peers(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_peers(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
     size_t peers = matrix->axes[0].length, worst = 0;
@@ -94,16 +96,14 @@ static void put_peers(struct pb_observer *observer, const struct pb_recording *r
     for (size_t i = 1; i < peers; i++)
         if (!(matrix->values[2 * i] >= matrix->values[2 * worst]))
             worst = i;
-    pb_observer_put(observer, recording->name, recording->name, "median_peer",
-                    pb_reading_plain(median_of(observer, matrix->values, peers, 2)));
-    pb_observer_put(observer, recording->name, recording->name, "worst_peer",
-                    (struct pb_reading){matrix->values[2 * worst], 0.0, (int64_t)worst});
-    pb_observer_put(observer, recording->name, recording->name, "median_latency",
-                    pb_reading_plain(median_of(observer, matrix->values + 1, peers, 2)));
+    put(extractor, recording, "median_peer", median_of(extractor, matrix->values, peers, 2));
+    pb_extractor_put(extractor, recording->name, recording->name, "worst_peer",
+                     (struct pb_reading){matrix->values[2 * worst], 0.0, (int64_t)worst});
+    put(extractor, recording, "median_latency", median_of(extractor, matrix->values + 1, peers, 2));
 }
 
 /* The median of one path and state over all peers and lines; both overheads are alike. */
-static double chase_median(struct pb_observer *observer, const struct pb_matrix *matrix,
+static double chase_median(struct pb_extractor *extractor, const struct pb_matrix *matrix,
                            const char *path, const char *state)
 {
     size_t row = pb_axis_label(&matrix->axes[1], path), lines = matrix->axes[3].length;
@@ -114,34 +114,32 @@ static double chase_median(struct pb_observer *observer, const struct pb_matrix 
     if (row == matrix->axes[1].length || column == matrix->axes[2].length)
         return NAN;
     for (size_t peer = 0; peer < matrix->axes[0].length; peer++)
-        for (size_t i = 0; i < lines && observer->status == PB_OK; i++)
-            observer->status = pb_sample_add(
+        for (size_t i = 0; i < lines && extractor->status == PB_OK; i++)
+            extractor->status = pb_sample_add(
                 &sample,
                 matrix->values[((peer * matrix->axes[1].length + row) * matrix->axes[2].length +
                                 column) *
                                    lines +
                                i],
-                observer->err);
-    median = pb_observer_median(observer, &sample, &noise);
+                extractor->err);
+    median = pb_extractor_median(extractor, &sample, &noise);
     pb_sample_clear(&sample);
     return median;
 }
 
 /* Peer × path × state × line, as stamped. */
-static void put_peer_chase(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_peer_chase(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
 
     if (matrix->rank != 4)
         return;
-    pb_observer_put(observer, recording->name, recording->name, "warm",
-                    pb_reading_plain(chase_median(observer, matrix, "global_cg", "warm")));
-    pb_observer_put(observer, recording->name, recording->name, "cold",
-                    pb_reading_plain(chase_median(observer, matrix, "global_cg", "cold")));
+    put(extractor, recording, "warm", chase_median(extractor, matrix, "global_cg", "warm"));
+    put(extractor, recording, "cold", chase_median(extractor, matrix, "global_cg", "cold"));
 }
 
 /* Peer × way × engine: the most of each way, of the median peer. */
-static void put_peer_copy(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_peer_copy(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     static const char *const ways[] = {"from_peer", "to_peer", "both"};
     const struct pb_matrix *matrix = &recording->matrix;
@@ -156,20 +154,19 @@ static void put_peer_copy(struct pb_observer *observer, const struct pb_recordin
 
         if (place == matrix->axes[1].length)
             continue;
-        for (size_t i = 0; i < matrix->axes[0].length && observer->status == PB_OK; i++)
-            observer->status = pb_sample_add(
+        for (size_t i = 0; i < matrix->axes[0].length && extractor->status == PB_OK; i++)
+            extractor->status = pb_sample_add(
                 &sample,
                 largest(matrix->values + (i * matrix->axes[1].length + place) * engines, engines,
                         &at),
-                observer->err);
-        pb_observer_put(observer, recording->name, recording->name, ways[way],
-                        pb_reading_plain(pb_observer_median(observer, &sample, &noise)));
+                extractor->err);
+        put(extractor, recording, ways[way], pb_extractor_median(extractor, &sample, &noise));
         pb_sample_clear(&sample);
     }
 }
 
 /* Time × quantity: the throughput of the whole load, and of its last quarter over its first. */
-static void put_sustain(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_sustain(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
     size_t rows = matrix->axes[0].length, columns = matrix->axes[1].length, quarter = rows / 4;
@@ -177,16 +174,14 @@ static void put_sustain(struct pb_observer *observer, const struct pb_recording 
 
     if (matrix->rank != 2 || quarter == 0)
         return;
-    pb_observer_put(observer, recording->name, recording->name, "throughput",
-                    pb_reading_plain(median_of(observer, matrix->values, rows, columns)));
-    first = median_of(observer, matrix->values, quarter, columns);
-    last = median_of(observer, matrix->values + (rows - quarter) * columns, quarter, columns);
-    pb_observer_put(observer, recording->name, recording->name, "last_over_first",
-                    pb_reading_plain(last / first));
+    put(extractor, recording, "throughput", median_of(extractor, matrix->values, rows, columns));
+    first = median_of(extractor, matrix->values, quarter, columns);
+    last = median_of(extractor, matrix->values + (rows - quarter) * columns, quarter, columns);
+    put(extractor, recording, "last_over_first", last / first);
 }
 
 /* Sample × (cycles, ns): the clock of the second half over that of the first. */
-static void put_calibration(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_calibration(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
     size_t rows = matrix->axes[0].length;
@@ -196,27 +191,27 @@ static void put_calibration(struct pb_observer *observer, const struct pb_record
         return;
     half = matrix->values + 2 * (rows / 2);
     end = matrix->values + 2 * (rows - 1);
-    pb_observer_put(
-        observer, recording->name, recording->name, "second_over_first",
-        pb_reading_plain((end[0] - half[0]) / (end[1] - half[1]) / (half[0] / half[1])));
+    put(extractor, recording, "second_over_first",
+        (end[0] - half[0]) / (end[1] - half[1]) / (half[0] / half[1]));
 }
 
 /* Kernels' cycles over a grid: the median cell. */
-static void put_cycles(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_cycles(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     size_t count = pb_matrix_size(&recording->matrix);
 
     if (count > 0)
-        pb_observer_put(observer, recording->name, recording->name, "median",
-                        (struct pb_reading){median_of(observer, recording->matrix.values, count, 1),
-                                            0.0, observer->chase_sm});
+        pb_extractor_put(
+            extractor, recording->name, recording->name, "median",
+            (struct pb_reading){median_of(extractor, recording->matrix.values, count, 1), 0.0,
+                                extractor->chase_sm});
 }
 
-void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *recording)
+void pb_observe_matrix(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     static const struct {
         const char *test;
-        void (*put)(struct pb_observer *observer, const struct pb_recording *recording);
+        void (*put)(struct pb_extractor *extractor, const struct pb_recording *recording);
     } readers[] = {
         {"global_copy", put_throughput},
         {"global_read", put_throughput},
@@ -240,5 +235,5 @@ void pb_observe_matrix(struct pb_observer *observer, const struct pb_recording *
         return;
     for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
         if (strcmp(readers[i].test, recording->name) == 0)
-            readers[i].put(observer, recording);
+            readers[i].put(extractor, recording);
 }

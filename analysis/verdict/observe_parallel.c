@@ -17,7 +17,7 @@
 enum { RANKS = 3, WRONG = 1 };
 
 /* Phase × SM × quantity: all phases together; the SM with the most is the place. */
-static void put_compute(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_compute(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
     double wrong = 0.0, most = 0.0;
@@ -39,12 +39,12 @@ static void put_compute(struct pb_observer *observer, const struct pb_recording 
             place = (int64_t)(i % sms);
         }
     }
-    pb_observer_put(observer, recording->name, "compute", "wrong_runs",
-                    (struct pb_reading){wrong, 0.0, place});
+    pb_extractor_put(extractor, recording->name, "compute", "wrong_runs",
+                     (struct pb_reading){wrong, 0.0, place});
 }
 
 /* Time × quantity: all slices together; the SM of the slice with most wrong runs is the place. */
-static void put_sustained(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_sustained(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     const struct pb_matrix *matrix = &recording->matrix;
     double wrong = NAN, most = 0.0;
@@ -68,8 +68,8 @@ static void put_sustained(struct pb_observer *observer, const struct pb_recordin
         }
     }
     if (isfinite(wrong))
-        pb_observer_put(observer, recording->name, "compute", "sustained_wrong_runs",
-                        (struct pb_reading){wrong, 0.0, place});
+        pb_extractor_put(extractor, recording->name, "compute", "sustained_wrong_runs",
+                         (struct pb_reading){wrong, 0.0, place});
 }
 
 /* What one SM reads. */
@@ -97,7 +97,7 @@ static size_t read_row(const double *values, size_t sms, struct reader *readers_
 }
 
 /* The word whose median SM reads most. */
-static void put_readers(struct pb_observer *observer, const struct pb_recording *recording,
+static void put_readers(struct pb_extractor *extractor, const struct pb_recording *recording,
                         const char *memory, struct reader *readers)
 {
     static const char *const ranks[RANKS] = {"slowest", "second_slowest", "third_slowest"};
@@ -119,12 +119,12 @@ static void put_readers(struct pb_observer *observer, const struct pb_recording 
     count = read_row(matrix->values + (place * words + best) * sms, sms, readers);
     for (size_t i = 0; i < RANKS && 2 * i + 2 < count; i++) {
         snprintf(name, sizeof(name), "%s_read_%s", memory, ranks[i]);
-        pb_observer_put(observer, recording->name, "sm", name,
-                        (struct pb_reading){most / readers[i].value - 1.0, 0.0, readers[i].sm});
+        pb_extractor_put(extractor, recording->name, "sm", name,
+                         (struct pb_reading){most / readers[i].value - 1.0, 0.0, readers[i].sm});
     }
 }
 
-static void put_read_peak(struct pb_observer *observer, const struct pb_recording *recording)
+static void put_read_peak(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     struct reader *readers;
 
@@ -132,23 +132,24 @@ static void put_read_peak(struct pb_observer *observer, const struct pb_recordin
         return;
     readers = malloc((recording->matrix.axes[2].length + 1) * sizeof(*readers));
     if (readers == NULL) {
-        observer->status = pb_fail(observer->err, PB_NO_MEMORY, "out of memory allocating %zu SMs",
-                                   recording->matrix.axes[2].length);
+        extractor->status =
+            pb_fail(extractor->err, PB_NO_MEMORY, "out of memory allocating %zu SMs",
+                    recording->matrix.axes[2].length);
         return;
     }
-    put_readers(observer, recording, "shared", readers);
-    put_readers(observer, recording, "l1", readers);
+    put_readers(extractor, recording, "shared", readers);
+    put_readers(extractor, recording, "l1", readers);
     free(readers);
 }
 
-void pb_observe_parallel(struct pb_observer *observer, const struct pb_recording *recording)
+void pb_observe_parallel(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
-    if (recording->matrix.values == NULL || observer->status != PB_OK)
+    if (recording->matrix.values == NULL || extractor->status != PB_OK)
         return;
     if (strcmp(recording->name, "compute_integrity") == 0)
-        put_compute(observer, recording);
+        put_compute(extractor, recording);
     if (strcmp(recording->name, "sustained_load") == 0)
-        put_sustained(observer, recording);
+        put_sustained(extractor, recording);
     if (strcmp(recording->name, "read_peak") == 0)
-        put_read_peak(observer, recording);
+        put_read_peak(extractor, recording);
 }

@@ -3,7 +3,7 @@
  *
  * What the inference itself is not
  * sure of is left out: a value that may be another next time would be an outlier by itself.
- * Intervals of rates and sizes become noise; those of latencies do not, since they tell how far the
+ * Intervals of rates and sizes become noise; those of latencies do not, since they show how far the
  * accesses lie apart (the slices of L2, the banks of DRAM) and not how well their middle repeats.
  * The noise of a latency is that of the stamps it is measured with.
  *
@@ -45,7 +45,8 @@ static double highest(const struct pb_parameter *parameter, const struct pb_esti
     return strncmp(parameter->name, "peak", strlen("peak")) == 0 ? estimate->value : estimate->high;
 }
 
-static struct pb_reading cell_of(const struct pb_observer *observer, const struct pb_metric *metric,
+static struct pb_reading cell_of(const struct pb_extractor *extractor,
+                                 const struct pb_metric *metric,
                                  const struct pb_parameter *parameter,
                                  const struct pb_estimate *estimate, double mhz)
 {
@@ -53,11 +54,11 @@ static struct pb_reading cell_of(const struct pb_observer *observer, const struc
     double noise = (highest(parameter, estimate) - estimate->low) / 4.0;
 
     if (by_chase)
-        noise =
-            pb_observer_stamp_noise(observer) * (metric->domain == PB_DOMAIN_NS ? 1e3 / mhz : 1.0);
+        noise = pb_extractor_stamp_noise(extractor) *
+                (metric->domain == PB_DOMAIN_NS ? 1e3 / mhz : 1.0);
 
     return (struct pb_reading){estimate->value, isfinite(noise) ? noise : 0.0,
-                               by_chase && !is_by_all_sms(parameter) ? observer->chase_sm : -1};
+                               by_chase && !is_by_all_sms(parameter) ? extractor->chase_sm : -1};
 }
 
 /* The catalogue's row of a parameter, where its value repeats; NULL: it is not compared. */
@@ -74,7 +75,7 @@ static const struct pb_metric_row *row_of(const struct pb_parameter *parameter)
                : NULL;
 }
 
-static void put_parameter(struct pb_observer *observer, const struct pb_parameter *parameter,
+static void put_parameter(struct pb_extractor *extractor, const struct pb_parameter *parameter,
                           double mhz)
 {
     const struct pb_metric_row *row = row_of(parameter);
@@ -90,20 +91,20 @@ static void put_parameter(struct pb_observer *observer, const struct pb_paramete
             PB_TEXT_SET(name, parameter->name);
         else
             snprintf(name, sizeof(name), "%s.%zu", parameter->name, i + 1);
-        pb_observer_put(observer, test_of(parameter), parameter->memory, name,
-                        cell_of(observer, &row->metric, parameter, &parameter->numbers[i], mhz));
+        pb_extractor_put(extractor, test_of(parameter), parameter->memory, name,
+                         cell_of(extractor, &row->metric, parameter, &parameter->numbers[i], mhz));
     }
 }
 
 /* The SM clock that NVML told around a test; NaN: not known. */
-static double clock_around(const struct pb_witness *witness, const char *test)
+static double clock_around(const struct pb_metric_source *metric_source, const char *test)
 {
     double sum = 0.0, count = 0.0;
 
-    for (size_t i = 0; i < witness->state_count; i++) {
-        if (strcmp(witness->states[i].test, test) == 0 &&
-            isfinite(witness->states[i].sm_clock_mhz)) {
-            sum += witness->states[i].sm_clock_mhz;
+    for (size_t i = 0; i < metric_source->state_count; i++) {
+        if (strcmp(metric_source->states[i].test, test) == 0 &&
+            isfinite(metric_source->states[i].sm_clock_mhz)) {
+            sum += metric_source->states[i].sm_clock_mhz;
             count += 1.0;
         }
     }
@@ -122,47 +123,48 @@ static double sure_number(const struct pb_parameters *parameters, const char *me
 }
 
 /* The calibrated clock, changed as NVML saw it change until DRAM was measured. */
-static void put_beyond_l2(struct pb_observer *observer, const struct pb_parameters *parameters)
+static void put_beyond_l2(struct pb_extractor *extractor, const struct pb_parameters *parameters)
 {
     double dram = sure_number(parameters, "dram", "latency_cycles");
     double l2 = sure_number(parameters, "l2", "latency_cycles");
     double mhz = sure_number(parameters, "clock", "sm_mhz");
-    double change = clock_around(observer->witness, "dram_latency") /
-                    clock_around(observer->witness, "clock_calibration");
+    double change = clock_around(extractor->metric_source, "dram_latency") /
+                    clock_around(extractor->metric_source, "clock_calibration");
 
     if (isfinite(change) && change > 0.0)
         mhz *= change;
-    pb_observer_put(observer, "dram_latency", "dram", "beyond_l2_ns",
-                    (struct pb_reading){1e3 * (dram - l2) / mhz, 0.0, observer->chase_sm});
+    pb_extractor_put(extractor, "dram_latency", "dram", "beyond_l2_ns",
+                     (struct pb_reading){1e3 * (dram - l2) / mhz, 0.0, extractor->chase_sm});
 }
 
-static void put_all(struct pb_observer *observer, const struct pb_parameters *parameters)
+static void put_all(struct pb_extractor *extractor, const struct pb_parameters *parameters)
 {
     double mhz = sure_number(parameters, "clock", "sm_mhz");
 
     for (size_t i = 0; i < parameters->count; i++)
-        put_parameter(observer, &parameters->items[i], mhz);
-    put_beyond_l2(observer, parameters);
+        put_parameter(extractor, &parameters->items[i], mhz);
+    put_beyond_l2(extractor, parameters);
 }
 
-void pb_observe_parameters(struct pb_observer *observer)
+void pb_observe_parameters(struct pb_extractor *extractor)
 {
-    const struct pb_witness *witness = observer->witness;
+    const struct pb_metric_source *metric_source = extractor->metric_source;
     struct pb_parameters parameters = {NULL, 0, 0};
     char place[PB_MESSAGE_LENGTH];
     size_t analysed;
 
-    if (observer->status != PB_OK)
+    if (extractor->status != PB_OK)
         return;
-    if (witness->parameters != NULL) {
-        put_all(observer, witness->parameters);
+    if (metric_source->parameters != NULL) {
+        put_all(extractor, metric_source->parameters);
         return;
     }
-    snprintf(place, sizeof(place), "/devices/%s", witness->subject->key);
-    observer->status = pb_infer_device(&witness->subject->info, place, witness->recordings,
-                                       &parameters, &analysed, observer->err);
-    if (observer->status != PB_OK)
+    snprintf(place, sizeof(place), "/devices/%s", metric_source->subject->key);
+    extractor->status =
+        pb_infer_device(&metric_source->subject->info, place, metric_source->recordings,
+                        &parameters, &analysed, extractor->err);
+    if (extractor->status != PB_OK)
         return;
-    put_all(observer, &parameters);
+    put_all(extractor, &parameters);
     pb_parameters_clear(&parameters);
 }

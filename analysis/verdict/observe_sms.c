@@ -80,7 +80,7 @@ static double middle(const struct lap *laps, size_t count)
 }
 
 /* Excess of the slowest ones over the median, as a share of it. */
-static void put_ranks(struct pb_observer *observer, const char *test, const char *what,
+static void put_ranks(struct pb_extractor *extractor, const char *test, const char *what,
                       const struct lap *laps, size_t count)
 {
     static const char *const ranks[RANKS] = {"slowest", "second_slowest", "third_slowest"};
@@ -88,8 +88,8 @@ static void put_ranks(struct pb_observer *observer, const char *test, const char
 
     for (size_t i = 0; i < RANKS && 2 * i + 2 < count; i++) {
         snprintf(name, sizeof(name), "%s_%s", what, ranks[i]);
-        pb_observer_put(
-            observer, test, "sm", name,
+        pb_extractor_put(
+            extractor, test, "sm", name,
             (struct pb_reading){laps[i].value / middle(laps, count) - 1.0, 0.0, laps[i].sm});
     }
 }
@@ -104,28 +104,28 @@ static bool is_in_l1(const struct pb_series *series, struct lap *laps)
     return !(inner > l1_over_l2_max * outer);
 }
 
-static void put_phase(struct pb_observer *observer, const struct pb_series *series,
+static void put_phase(struct pb_extractor *extractor, const struct pb_series *series,
                       const char *phase, struct lap *laps)
 {
     size_t count = read_laps(series, phase, false, laps);
     double median = middle(laps, count);
     char name[PB_NAME_LENGTH];
 
-    put_ranks(observer, "sm_latency", phase, laps, count);
+    put_ranks(extractor, "sm_latency", phase, laps, count);
     if (strcmp(phase, "l1") == 0 && !is_in_l1(series, laps))
         return;
     count = read_laps(series, phase, false, laps);
     snprintf(name, sizeof(name), "%s_cycles", phase);
-    pb_observer_put(observer, "sm_latency", "sm_median", name, pb_reading_plain(median));
+    pb_extractor_put(extractor, "sm_latency", "sm_median", name, pb_reading_plain(median));
     snprintf(name, sizeof(name), "%s_spread", phase);
     if (count >= 4)
-        pb_observer_put(
-            observer, "sm_latency", "sm_map", name,
+        pb_extractor_put(
+            extractor, "sm_latency", "sm_map", name,
             pb_reading_plain((laps[count / 4].value - laps[count - 1 - count / 4].value) / median));
     count = read_laps(series, phase, true, laps);
     snprintf(name, sizeof(name), "%s_ns", phase);
-    pb_observer_put(observer, "sm_latency", "sm_median", name,
-                    pb_reading_plain(median * middle(laps, count)));
+    pb_extractor_put(extractor, "sm_latency", "sm_median", name,
+                     pb_reading_plain(median * middle(laps, count)));
 }
 
 /* Traced loads of one phase, a point for each SM and repeat: their mean, slowest first. */
@@ -149,36 +149,36 @@ static size_t read_traces(const struct pb_series *series, const char *phase, str
 }
 
 /* What every SM has of its own: one that is smaller misses, and so is slower. */
-static void put_caches(struct pb_observer *observer, const struct pb_series *series,
+static void put_caches(struct pb_extractor *extractor, const struct pb_series *series,
                        struct lap *laps)
 {
     static const char *const phases[] = {"l1_fits", "shared", "constant", "constant_fits"};
     size_t count = keep_fastest(laps, read_traces(series, "conflict", laps));
 
-    put_ranks(observer, "sm_caches", "conflict", laps, count);
+    put_ranks(extractor, "sm_caches", "conflict", laps, count);
 
     for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
         count = keep_fastest(laps, read_laps(series, phases[i], false, laps));
-        put_ranks(observer, "sm_caches", phases[i], laps, count);
+        put_ranks(extractor, "sm_caches", phases[i], laps, count);
     }
 }
 
-static void put_latency(struct pb_observer *observer, const struct pb_series *series,
+static void put_latency(struct pb_extractor *extractor, const struct pb_series *series,
                         struct lap *laps)
 {
-    double sms = observer->witness->subject->info.sm_count;
+    double sms = extractor->metric_source->subject->info.sm_count;
     size_t count;
 
-    put_phase(observer, series, "l1", laps);
-    put_phase(observer, series, "l2", laps);
+    put_phase(extractor, series, "l1", laps);
+    put_phase(extractor, series, "l2", laps);
     count = read_laps(series, "l2", true, laps);
-    put_ranks(observer, "sm_latency", "clock", laps, count);
+    put_ranks(extractor, "sm_latency", "clock", laps, count);
     if (sms > 0.0)
-        pb_observer_put(observer, "sm_latency", "sm_map", "measured_share",
-                        pb_reading_plain((double)count / sms));
+        pb_extractor_put(extractor, "sm_latency", "sm_map", "measured_share",
+                         pb_reading_plain((double)count / sms));
 }
 
-void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *recording)
+void pb_observe_sms(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     bool is_latency = strcmp(recording->name, "sm_latency") == 0;
     struct lap *laps;
@@ -188,13 +188,14 @@ void pb_observe_sms(struct pb_observer *observer, const struct pb_recording *rec
         return;
     laps = malloc(recording->series.point_count * sizeof(*laps));
     if (laps == NULL) {
-        observer->status = pb_fail(observer->err, PB_NO_MEMORY, "out of memory allocating %zu SMs",
-                                   recording->series.point_count);
+        extractor->status =
+            pb_fail(extractor->err, PB_NO_MEMORY, "out of memory allocating %zu SMs",
+                    recording->series.point_count);
         return;
     }
     if (is_latency)
-        put_latency(observer, &recording->series, laps);
+        put_latency(extractor, &recording->series, laps);
     else
-        put_caches(observer, &recording->series, laps);
+        put_caches(extractor, &recording->series, laps);
     free(laps);
 }

@@ -67,13 +67,14 @@ struct range {
     double first, last, min, max, max_mean;
 };
 
-static struct range range_of(const struct pb_witness *witness, enum pb_state_field field)
+static struct range range_of(const struct pb_metric_source *metric_source,
+                             enum pb_state_field field)
 {
     struct range range = {NAN, NAN, NAN, NAN, NAN};
-    double begin = witness->state_count > 0 ? witness->states[0].unix_seconds : 0.0;
+    double begin = metric_source->state_count > 0 ? metric_source->states[0].unix_seconds : 0.0;
 
-    for (size_t i = 0; i < witness->state_count; i++) {
-        double value = pb_state_get(&witness->states[i], field);
+    for (size_t i = 0; i < metric_source->state_count; i++) {
+        double value = pb_state_get(&metric_source->states[i], field);
 
         if (!isfinite(value))
             continue;
@@ -82,7 +83,7 @@ static struct range range_of(const struct pb_witness *witness, enum pb_state_fie
         range.last = value;
         range.min = fmin(range.min, value);
         range.max = fmax(range.max, value);
-        if (witness->states[i].unix_seconds >= begin + DRIVER_MEAN_SECONDS)
+        if (metric_source->states[i].unix_seconds >= begin + DRIVER_MEAN_SECONDS)
             range.max_mean = fmax(range.max_mean, value);
     }
     return range;
@@ -113,13 +114,13 @@ static double shape_of(const struct range *range, enum shape shape)
 }
 
 /* How often a bit was set: a count, or its share of the samples. */
-static double reason_of(const struct pb_witness *witness, enum pb_state_field field,
+static double reason_of(const struct pb_metric_source *metric_source, enum pb_state_field field,
                         const struct state_metric *metric)
 {
     double set = 0.0, samples = 0.0;
 
-    for (size_t i = 0; i < witness->state_count; i++) {
-        double mask = pb_state_get(&witness->states[i], field);
+    for (size_t i = 0; i < metric_source->state_count; i++) {
+        double mask = pb_state_get(&metric_source->states[i], field);
 
         samples += !isnan(mask);
         set += !isnan(mask) && ((int64_t)mask & metric->bit) != 0;
@@ -129,44 +130,44 @@ static double reason_of(const struct pb_witness *witness, enum pb_state_field fi
     return metric->is_count ? set : set / samples;
 }
 
-static void put_fields(struct pb_observer *observer)
+static void put_fields(struct pb_extractor *extractor)
 {
     for (int field = 0; field < PB_STATE_FIELD_COUNT; field++) {
-        struct range range = range_of(observer->witness, (enum pb_state_field)field);
+        struct range range = range_of(extractor->metric_source, (enum pb_state_field)field);
 
         for (int i = 0; i < METRICS_PER_FIELD_MAX && metrics[field][i].name != NULL; i++) {
             const struct state_metric *metric = &metrics[field][i];
             bool is_reason = metric->bit != 0;
-            double value = is_reason ? reason_of(observer->witness, field, metric)
+            double value = is_reason ? reason_of(extractor->metric_source, field, metric)
                                      : metric->scale * shape_of(&range, metric->shape);
 
-            pb_observer_put(observer, "", is_reason ? "throttle" : "nvml", metric->name,
-                            pb_reading_plain(value));
+            pb_extractor_put(extractor, "", is_reason ? "throttle" : "nvml", metric->name,
+                             pb_reading_plain(value));
         }
     }
 }
 
 /* Clocks against what the device could do: under load an idle device's rest does not count. */
-static void put_clocks(struct pb_observer *observer)
+static void put_clocks(struct pb_extractor *extractor)
 {
-    const struct pb_device_info *info = &observer->witness->subject->info;
-    struct range sm = range_of(observer->witness, PB_STATE_sm_clock_mhz);
-    struct range memory = range_of(observer->witness, PB_STATE_memory_clock_mhz);
+    const struct pb_device_info *info = &extractor->metric_source->subject->info;
+    struct range sm = range_of(extractor->metric_source, PB_STATE_sm_clock_mhz);
+    struct range memory = range_of(extractor->metric_source, PB_STATE_memory_clock_mhz);
 
     if (info->sm_clock_max_mhz > 0.0) {
-        pb_observer_put(observer, "", "nvml", "sm_clock_most_over_max",
-                        pb_reading_plain(sm.max / info->sm_clock_max_mhz));
-        pb_observer_put(observer, "", "nvml", "sm_clock_last_over_max",
-                        pb_reading_plain(sm.last / info->sm_clock_max_mhz));
+        pb_extractor_put(extractor, "", "nvml", "sm_clock_most_over_max",
+                         pb_reading_plain(sm.max / info->sm_clock_max_mhz));
+        pb_extractor_put(extractor, "", "nvml", "sm_clock_last_over_max",
+                         pb_reading_plain(sm.last / info->sm_clock_max_mhz));
     }
     if (info->memory_clock_max_mhz > 0.0)
-        pb_observer_put(observer, "", "nvml", "memory_clock_over_max",
-                        pb_reading_plain(memory.max / info->memory_clock_max_mhz));
+        pb_extractor_put(extractor, "", "nvml", "memory_clock_over_max",
+                         pb_reading_plain(memory.max / info->memory_clock_max_mhz));
 }
 
 /* Of what the device and its slot could have at most: the best of the run, as a link that idles may
  * rest at less. */
-static void put_link_shortfalls(struct pb_observer *observer)
+static void put_link_shortfalls(struct pb_extractor *extractor)
 {
     static const struct {
         const char *name;
@@ -177,31 +178,31 @@ static void put_link_shortfalls(struct pb_observer *observer)
     };
 
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-        struct range now = range_of(observer->witness, links[i].field);
-        struct range possible = range_of(observer->witness, links[i].field_max);
+        struct range now = range_of(extractor->metric_source, links[i].field);
+        struct range possible = range_of(extractor->metric_source, links[i].field_max);
         double missing =
             isnan(now.max) || isnan(possible.max) ? NAN : fmax(possible.max - now.max, 0.0);
 
-        pb_observer_put(observer, "", "nvml", links[i].name, pb_reading_plain(missing));
+        pb_extractor_put(extractor, "", "nvml", links[i].name, pb_reading_plain(missing));
     }
 }
 
-static void put_memory(struct pb_observer *observer)
+static void put_memory(struct pb_extractor *extractor)
 {
-    uint64_t bytes = observer->witness->subject->info.memory_bytes;
+    uint64_t bytes = extractor->metric_source->subject->info.memory_bytes;
 
     if (bytes > 0)
-        pb_observer_put(observer, "", "device", "memory_bytes", pb_reading_plain((double)bytes));
+        pb_extractor_put(extractor, "", "device", "memory_bytes", pb_reading_plain((double)bytes));
 }
 
-void pb_observe_states(struct pb_observer *observer)
+void pb_observe_states(struct pb_extractor *extractor)
 {
-    put_memory(observer);
-    if (observer->witness->state_count == 0)
+    put_memory(extractor);
+    if (extractor->metric_source->state_count == 0)
         return;
-    observer->sheet->subjects[observer->subject].measured_seconds =
-        observer->witness->states[0].unix_seconds;
-    put_fields(observer);
-    put_link_shortfalls(observer);
-    put_clocks(observer);
+    extractor->features->subjects[extractor->subject].measured_seconds =
+        extractor->metric_source->states[0].unix_seconds;
+    put_fields(extractor);
+    put_link_shortfalls(extractor);
+    put_clocks(extractor);
 }

@@ -11,7 +11,7 @@
 
 /* One call of pb_partitions_read(). */
 struct reading {
-    const struct pb_sheet *sheet;
+    const struct pb_features *features;
     const struct pb_group *group;
     const struct pb_norm *norms; /* of the group */
     signed char *parts;          /* of the metric at work; PB_PART_WORSE: above its boundary */
@@ -60,7 +60,8 @@ static size_t count_part(const signed char *parts, size_t count, int part)
 static void place(const struct reading *reading, size_t metric, double boundary)
 {
     for (size_t i = 0; i < reading->group->member_count; i++) {
-        double value = pb_sheet_cell(reading->sheet, reading->group->members[i], metric).value;
+        double value =
+            pb_features_reading(reading->features, reading->group->members[i], metric).value;
 
         reading->parts[i] = PB_PART_UNKNOWN;
         if (isfinite(value))
@@ -89,13 +90,13 @@ static enum pb_status add_metric(struct reading *reading, struct pb_partitions *
     return PB_OK;
 }
 
-static double median_of(const struct pb_sheet *sheet, const struct pb_group *group,
+static double median_of(const struct pb_features *features, const struct pb_group *group,
                         const signed char *parts, int part, size_t metric, double *values)
 {
     size_t held = 0;
 
     for (size_t i = 0; i < group->member_count; i++) {
-        double value = pb_sheet_cell(sheet, group->members[i], metric).value;
+        double value = pb_features_reading(features, group->members[i], metric).value;
 
         if (parts[i] == part && isfinite(value))
             values[held++] = value;
@@ -106,22 +107,22 @@ static double median_of(const struct pb_sheet *sheet, const struct pb_group *gro
     return gsl_stats_median_from_sorted_data(values, 1, held);
 }
 
-bool pb_partition_is_in(const struct pb_sheet *sheet, const struct pb_group *group,
+bool pb_partition_is_in(const struct pb_features *features, const struct pb_group *group,
                         const struct pb_partition *partition, size_t metric, double *scratch,
                         double *boundary_out)
 {
-    const struct pb_metric *described = &sheet->metrics[metric];
+    const struct pb_metric *described = &features->metrics[metric];
     double centers[2];
     size_t known = 0, alike = 0;
 
     for (int part = 0; part < 2; part++)
-        centers[part] = median_of(sheet, group, partition->parts, part, metric, scratch);
+        centers[part] = median_of(features, group, partition->parts, part, metric, scratch);
     if (!(fabs(centers[PB_PART_WORSE] - centers[PB_PART_REST]) >=
           fmax(pb_metric_practical(described, centers[PB_PART_REST]), described->quantum)))
         return false;
     *boundary_out = (centers[0] + centers[1]) / 2.0;
     for (size_t i = 0; i < group->member_count; i++) {
-        double value = pb_sheet_cell(sheet, group->members[i], metric).value;
+        double value = pb_features_reading(features, group->members[i], metric).value;
 
         if (partition->parts[i] == PB_PART_UNKNOWN || !isfinite(value))
             continue;
@@ -145,12 +146,12 @@ static int count_worse(const struct reading *reading, const struct pb_partition 
     size_t count = reading->group->member_count;
     int votes = 0;
 
-    for (size_t m = 0; m < reading->sheet->metric_count; m++) {
-        int side = worse_side(&reading->sheet->metrics[m]);
+    for (size_t m = 0; m < reading->features->metric_count; m++) {
+        int side = worse_side(&reading->features->metrics[m]);
         size_t known, alike;
         double boundary;
 
-        if (side == 0 || !pb_partition_is_in(reading->sheet, reading->group, partition, m,
+        if (side == 0 || !pb_partition_is_in(reading->features, reading->group, partition, m,
                                              reading->values, &boundary))
             continue;
         place(reading, m, boundary);
@@ -173,7 +174,7 @@ static bool place_alike(struct reading *reading, const struct pb_partition *part
         !pb_parts_are_same(partition->parts, reading->parts, count))
         return false;
     is_same_way = 2 * count_alike(partition->parts, reading->parts, count, &known) > known;
-    *is_worse_out = worse_side(&reading->sheet->metrics[metric]) == (is_same_way ? 1 : -1);
+    *is_worse_out = worse_side(&reading->features->metrics[metric]) == (is_same_way ? 1 : -1);
     if (!is_same_way)
         turn_over(reading->parts, count);
     return true;
@@ -188,7 +189,7 @@ static void settle(struct reading *reading, struct pb_partition *partition)
     bool is_worse = false, leads_worse = false;
 
     memset(reading->votes, 0, count * sizeof(*reading->votes));
-    for (size_t m = 0; m < reading->sheet->metric_count; m++) {
+    for (size_t m = 0; m < reading->features->metric_count; m++) {
         const struct pb_norm *norm = &reading->norms[m];
         double apart = fabs(norm->split_other - norm->center) / norm->scale;
 
@@ -220,11 +221,11 @@ static void orient(struct reading *reading, struct pb_partition *partition)
     settle(reading, partition);
 }
 
-enum pb_status pb_partitions_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                                  size_t group, struct pb_partitions *partitions_out,
-                                  struct pb_error *err)
+enum pb_status pb_partitions_read(const struct pb_features *features,
+                                  const struct pb_scores *scores, size_t group,
+                                  struct pb_partitions *partitions_out, struct pb_error *err)
 {
-    struct reading reading = {.sheet = sheet,
+    struct reading reading = {.features = features,
                               .group = &scores->groups[group],
                               .norms = &scores->norms[group * scores->metric_count],
                               .parts = malloc(scores->groups[group].member_count + 1),

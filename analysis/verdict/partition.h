@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "analysis/verdict/features.h"
 #include "analysis/verdict/score.h"
-#include "analysis/verdict/sheet.h"
 
 enum { PB_PART_UNKNOWN = -1, PB_PART_REST, PB_PART_WORSE };
 
@@ -38,9 +38,9 @@ struct pb_partitions {
  *
  * PB_NO_MEMORY is the only error.
  */
-enum pb_status pb_partitions_read(const struct pb_sheet *sheet, const struct pb_scores *scores,
-                                  size_t group, struct pb_partitions *partitions_out,
-                                  struct pb_error *err);
+enum pb_status pb_partitions_read(const struct pb_features *features,
+                                  const struct pb_scores *scores, size_t group,
+                                  struct pb_partitions *partitions_out, struct pb_error *err);
 
 void pb_partitions_clear(struct pb_partitions *partitions); /* NULL is allowed */
 
@@ -53,7 +53,7 @@ bool pb_partition_is_undecided(const struct pb_partition *partition, size_t coun
 
 /* Do the parts lie apart in this metric by its practical size at least, and nearly all devices
  * nearer to their own part? boundary_out: between them. scratch: [member_count] */
-bool pb_partition_is_in(const struct pb_sheet *sheet, const struct pb_group *group,
+bool pb_partition_is_in(const struct pb_features *features, const struct pb_group *group,
                         const struct pb_partition *partition, size_t metric, double *scratch,
                         double *boundary_out);
 

@@ -115,14 +115,14 @@ static struct pb_policy_rule rule_of(const struct pb_policy *policy,
     return rule;
 }
 
-void pb_policy_set_practical(const struct pb_policy *policy, struct pb_sheet *sheet)
+void pb_policy_set_practical(const struct pb_policy *policy, struct pb_features *features)
 {
-    for (size_t i = 0; policy != NULL && i < sheet->metric_count; i++) {
+    for (size_t i = 0; policy != NULL && i < features->metric_count; i++) {
         struct pb_policy_rule rule = PB_POLICY_RULE_OPEN;
 
-        take_matching(policy->metrics, policy->metric_count, sheet->metrics[i].name, &rule);
+        take_matching(policy->metrics, policy->metric_count, features->metrics[i].name, &rule);
         if (!isnan(rule.practical))
-            sheet->metrics[i].practical = rule.practical;
+            features->metrics[i].practical = rule.practical;
     }
 }
 
@@ -133,11 +133,11 @@ static bool is_any(const char *pattern, const char *text)
     return pattern[0] == '\0' || pb_name_matches(pattern, text);
 }
 
-static bool mutes_members(const struct pb_policy_mute *mute, const struct pb_sheet *sheet,
+static bool mutes_members(const struct pb_policy_mute *mute, const struct pb_features *features,
                           const struct pb_finding *finding)
 {
     for (size_t i = 0; i < finding->members.count; i++) {
-        const struct pb_subject *member = &sheet->subjects[finding->members.subjects[i]];
+        const struct pb_subject *member = &features->subjects[finding->members.subjects[i]];
 
         if (!is_any(mute->host, member->host) ||
             (!is_any(mute->device, member->key) && !is_any(mute->device, member->info.uuid)))
@@ -148,14 +148,14 @@ static bool mutes_members(const struct pb_policy_mute *mute, const struct pb_she
 
 /* ISO dates sort as text; the last day still counts. */
 static const struct pb_policy_mute *mute_of(const struct pb_policy *policy,
-                                            const struct pb_sheet *sheet,
+                                            const struct pb_features *features,
                                             const struct pb_finding *finding)
 {
     for (size_t i = 0; policy != NULL && policy->today[0] != '\0' && i < policy->mute_count; i++) {
         const struct pb_policy_mute *mute = &policy->mutes[i];
 
         if (strcmp(policy->today, mute->until) <= 0 && is_any(mute->cause, finding->cause) &&
-            is_any(mute->metric, finding->metric) && mutes_members(mute, sheet, finding))
+            is_any(mute->metric, finding->metric) && mutes_members(mute, features, finding))
             return mute;
     }
     return NULL;
@@ -179,11 +179,11 @@ static bool is_larger_part(const struct pb_finding *finding, size_t group_size)
            2 * finding->members.count > group_size;
 }
 
-void pb_policy_apply(const struct pb_policy *policy, const struct pb_sheet *sheet,
+void pb_policy_apply(const struct pb_policy *policy, const struct pb_features *features,
                      size_t group_size, struct pb_finding *finding)
 {
     struct pb_policy_rule rule = rule_of(policy, finding);
-    const struct pb_policy_mute *mute = mute_of(policy, sheet, finding);
+    const struct pb_policy_mute *mute = mute_of(policy, features, finding);
 
     if (finding->severity == PB_SEVERITY_CRITICAL && fabs(finding->shift) < rule.critical_from)
         finding->severity = PB_SEVERITY_WARNING;

@@ -52,8 +52,9 @@ struct pb_policy {
  */
 bool pb_policy_default(size_t number, struct pb_policy_rule *rule_out);
 
-/* Sets the practical sizes of the sheet's metrics, before it is scored. policy NULL: no change. */
-void pb_policy_set_practical(const struct pb_policy *policy, struct pb_sheet *sheet);
+/* Sets the practical sizes of the feature table's metrics, before it is scored. policy NULL: no
+ * change. */
+void pb_policy_set_practical(const struct pb_policy *policy, struct pb_features *features);
 
 /*
  * Sets severity, drain, advice and muted_until of a finding that holds the severity which its
@@ -62,7 +63,7 @@ void pb_policy_set_practical(const struct pb_policy *policy, struct pb_sheet *sh
  * group_size  devices of the finding's group: a population that is more than half of it drains
  *             nothing, since nothing says that it is the sick part; 0: not known
  */
-void pb_policy_apply(const struct pb_policy *policy, const struct pb_sheet *sheet,
+void pb_policy_apply(const struct pb_policy *policy, const struct pb_features *features,
                      size_t group_size, struct pb_finding *finding);
 
 #endif

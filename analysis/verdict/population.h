@@ -12,15 +12,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "analysis/verdict/features.h"
 #include "analysis/verdict/majority.h"
-#include "analysis/verdict/sheet.h"
 
 enum {
     PB_POPULATION_MIN = 4, /* values without which nothing is scored */
     PB_SPLIT_MIN = 8       /* values without which nothing is called split */
 };
 
-/* Shares of a group from which on it cannot be told which part is the healthy one: near half, or
+/* Shares of a group from which on it cannot be shown which part is the healthy one: near half, or
  * fewer that are better, for healthy devices do not become faster: the majority may be the sick. */
 #define PB_EVEN_SHARE   0.4
 #define PB_BETTER_SHARE 0.25
@@ -41,7 +41,7 @@ void pb_column_clear(struct pb_column *column); /* NULL is allowed */
 /* Whose values were fitted: an event may show devices to be wrong in what a metric measures. */
 enum pb_peers {
     PB_PEERS_ALL,
-    PB_PEERS_RIGHT, /* so many are wrong that they are nobody's peers */
+    PB_PEERS_RIGHT, /* so many are wrong that they are no peers */
     PB_PEERS_WRONG, /* and too few are not, so that these have no peers */
 };
 

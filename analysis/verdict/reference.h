@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/verdict/sheet.h"
+#include "analysis/verdict/features.h"
 
 struct pb_reference_number {
     char name[PB_METRIC_NAME_LENGTH];

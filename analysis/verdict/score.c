@@ -1,4 +1,4 @@
-/* Scoring a sheet: groups, then multiplicity over the whole fleet; see score.h. */
+/* Scoring a feature table: groups, then multiplicity over the whole fleet; see score.h. */
 #include "analysis/verdict/score.h"
 
 #include <math.h>
@@ -106,7 +106,7 @@ static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t sub
                                     const struct cutoffs *cutoffs)
 {
     const struct pb_scores *scores = scoring->scores;
-    const struct pb_metric *described = &scoring->sheet->metrics[metric];
+    const struct pb_metric *described = &scoring->features->metrics[metric];
     const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
     size_t group = scores->group_of[subject];
     const struct pb_fit *fit = &scoring->fits[group * scores->metric_count + metric];
@@ -148,7 +148,7 @@ static double detectable(const struct pb_scoring *scoring, size_t group, size_t 
                          const struct odds *odds)
 {
     const struct pb_score_options *options = scoring->options;
-    const struct pb_metric *described = &scoring->sheet->metrics[metric];
+    const struct pb_metric *described = &scoring->features->metrics[metric];
     size_t i = group * scoring->scores->metric_count + metric;
     const struct pb_norm *norm = &scoring->scores->norms[i];
     double alone, large;
@@ -212,7 +212,7 @@ static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
     return PB_OK;
 }
 
-/* Room for everything whose size the sheet tells. */
+/* Room for everything whose size the feature table tells. */
 static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
 {
     static const struct pb_score no_score = {.sigmas = NAN,
@@ -224,54 +224,56 @@ static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
                                              .drift_sigmas = NAN,
                                              .drift_severity = PB_SEVERITY_OK};
     struct pb_scores *scores = scoring->scores;
-    size_t cell_count = scoring->sheet->subject_count * scoring->sheet->metric_count;
+    size_t cell_count = scoring->features->subject_count * scoring->features->metric_count;
 
-    scores->subject_count = scoring->sheet->subject_count;
-    scores->metric_count = scoring->sheet->metric_count;
+    scores->subject_count = scoring->features->subject_count;
+    scores->metric_count = scoring->features->metric_count;
     scores->group_of = malloc((scores->subject_count + 1) * sizeof(*scores->group_of));
     scores->cells = malloc((cell_count + 1) * sizeof(*scores->cells));
-    scoring->past_metric = malloc((scores->metric_count + 1) * sizeof(*scoring->past_metric));
-    if (scores->group_of == NULL || scores->cells == NULL || scoring->past_metric == NULL)
+    scoring->history_metric = malloc((scores->metric_count + 1) * sizeof(*scoring->history_metric));
+    if (scores->group_of == NULL || scores->cells == NULL || scoring->history_metric == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scores", cell_count);
     for (size_t i = 0; i < cell_count; i++)
         scores->cells[i] = no_score;
     for (size_t i = 0; i < scores->metric_count; i++) {
-        size_t past = SIZE_MAX;
+        size_t history = SIZE_MAX;
 
         if (scoring->baseline != NULL)
-            past = pb_baseline_metric(scoring->baseline, &scoring->sheet->metrics[i]);
-        scoring->past_metric[i] =
-            scoring->baseline != NULL && past < scoring->baseline->metric_count ? past : SIZE_MAX;
+            history = pb_baseline_metric(scoring->baseline, &scoring->features->metrics[i]);
+        scoring->history_metric[i] =
+            scoring->baseline != NULL && history < scoring->baseline->metric_count ? history
+                                                                                   : SIZE_MAX;
     }
     return PB_OK;
 }
 
-/* Of every device of a sheet: the parts that its events show to be wrong. NULL: no memory. */
-static uint32_t *list_event_parts(const struct pb_sheet *sheet)
+/* Of every device of a feature table: the parts that its events show to be wrong. NULL: no memory.
+ */
+static uint32_t *list_event_parts(const struct pb_features *features)
 {
-    uint32_t *parts = malloc((sheet->subject_count + 1) * sizeof(*parts));
+    uint32_t *parts = malloc((features->subject_count + 1) * sizeof(*parts));
 
-    for (size_t i = 0; parts != NULL && i < sheet->subject_count; i++)
-        parts[i] = pb_event_parts(sheet, i);
+    for (size_t i = 0; parts != NULL && i < features->subject_count; i++)
+        parts[i] = pb_event_parts(features, i);
     return parts;
 }
 
 static enum pb_status find_events(struct pb_scoring *scoring, struct pb_error *err)
 {
-    scoring->event_parts = list_event_parts(scoring->sheet);
+    scoring->event_parts = list_event_parts(scoring->features);
     if (scoring->baseline != NULL)
-        scoring->past_event_parts = list_event_parts(scoring->baseline);
+        scoring->history_event_parts = list_event_parts(scoring->baseline);
     if (scoring->event_parts == NULL ||
-        (scoring->baseline != NULL && scoring->past_event_parts == NULL))
+        (scoring->baseline != NULL && scoring->history_event_parts == NULL))
         return pb_fail(err, PB_NO_MEMORY, "out of memory for the events of %zu devices",
-                       scoring->sheet->subject_count);
+                       scoring->features->subject_count);
     return PB_OK;
 }
 
 static enum pb_status make_groups(struct pb_scoring *scoring, struct pb_error *err)
 {
     struct pb_scores *scores = scoring->scores;
-    enum pb_status status = pb_groups_make(scoring->sheet, scoring->baseline, &scores->groups,
+    enum pb_status status = pb_groups_make(scoring->features, scoring->baseline, &scores->groups,
                                            &scores->group_count, scores->group_of, err);
     size_t norm_count = scores->group_count * scores->metric_count;
 
@@ -301,13 +303,13 @@ static enum pb_status divide(struct pb_scoring *scoring, bool *divided_out, stru
     return status;
 }
 
-enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
+enum pb_status pb_score(const struct pb_features *features, const struct pb_features *baseline,
                         const struct pb_score_options *options, struct pb_scores *scores_out,
                         struct pb_error *err)
 {
     struct pb_scores scores = {0};
     struct pb_scoring scoring = {
-        .sheet = sheet, .baseline = baseline, .options = options, .scores = &scores};
+        .features = features, .baseline = baseline, .options = options, .scores = &scores};
     enum pb_status status = reserve(&scoring, err);
 
     if (status == PB_OK)
@@ -322,15 +324,15 @@ enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *bas
             status = divide(&scoring, &is_divided, err);
     }
     if (status == PB_OK && baseline != NULL)
-        status = pb_drift_score(sheet, baseline, options, &scores, err);
+        status = pb_drift_score(features, baseline, options, &scores, err);
     if (status == PB_OK)
         *scores_out = scores;
     else
         pb_scores_clear(&scores);
     free(scoring.fits);
-    free(scoring.past_metric);
+    free(scoring.history_metric);
     free(scoring.event_parts);
-    free(scoring.past_event_parts);
+    free(scoring.history_event_parts);
     pb_column_clear(&scoring.column);
     return status;
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analysis/verdict/sheet.h"
+#include "analysis/verdict/features.h"
 
 enum pb_severity { PB_SEVERITY_OK, PB_SEVERITY_WARNING, PB_SEVERITY_CRITICAL, PB_SEVERITY_UNKNOWN };
 
@@ -49,10 +49,10 @@ struct pb_norm {
     double split_boundary, split_other; /* between them; the center of the other */
     double independent_peers;           /* peers by what devices of one node have in common */
     double tail;             /* one by the degrees of freedom of the healthy; 0: normal */
-    size_t drift_pairs;      /* devices that have a past */
+    size_t drift_pairs;      /* devices that have a history */
     size_t drift_unlike;     /* devices whose past is another measurement */
     double drift_center;     /* of the first of them, what it was */
-    double drift_detectable; /* smallest fall against its own past that would be CRITICAL, of the
+    double drift_detectable; /* smallest fall against its own history that would be CRITICAL, of the
                                 first of them and in the metric's unit; NaN: no pairs */
 };
 
@@ -89,7 +89,7 @@ struct pb_score_options {
 #define PB_SCORE_OPTIONS_DEFAULT ((struct pb_score_options){0.01, 0.05})
 
 /*
- * Scores a sheet.
+ * Scores a feature table.
  *
  * CRITICAL needs p within Holm's bound over all scores of the fleet that may become so (those with
  * PB_GROUP_MIN_PEERS peers), WARNING within Benjamini and Hochberg's over all; both need the
@@ -103,14 +103,14 @@ struct pb_score_options {
  * Rounding may have added half a step to any distance; p grants it, sigmas does not. Fewer than
  * four values of a metric are not scored.
  *
- * baseline    NULL, or the sheet of earlier runs: peers by model and configuration (devices whose
- *             UUID is in `sheet` do not count twice), and each device's own past by UUID
+ * baseline    NULL, or the feature table of earlier runs: peers by model and configuration (devices
+ * whose UUID is in `feature table` do not count twice), and each device's own history by UUID
  * scores_out  for pb_scores_clear()
  *
  * PB_NO_MEMORY is the only error.
  * Source: docs/verdicts.md, with the rates that were seen.
  */
-enum pb_status pb_score(const struct pb_sheet *sheet, const struct pb_sheet *baseline,
+enum pb_status pb_score(const struct pb_features *features, const struct pb_features *baseline,
                         const struct pb_score_options *options, struct pb_scores *scores_out,
                         struct pb_error *err);
 

@@ -28,7 +28,7 @@ static size_t norm_index(const struct pb_scoring *scoring, size_t group, size_t 
 /* Does an event show these parts to be wrong in what the metric measures? */
 static bool is_wrong(const struct pb_scoring *scoring, uint32_t event_parts, size_t metric)
 {
-    return (event_parts >> scoring->sheet->metrics[metric].part & 1) != 0;
+    return (event_parts >> scoring->features->metrics[metric].part & 1) != 0;
 }
 
 static void add_value(struct pb_column *column, struct pb_reading cell)
@@ -44,23 +44,23 @@ static void gather_those(struct pb_scoring *scoring, const struct pb_group *grou
                          bool wrong)
 {
     struct pb_column *column = &scoring->column;
-    struct pb_repeat repeat = pb_repeat_of(&scoring->sheet->metrics[metric]);
+    struct pb_repeat repeat = pb_repeat_of(&scoring->features->metrics[metric]);
 
     for (size_t i = 0; i < group->member_count; i++)
         if (is_wrong(scoring, scoring->event_parts[group->members[i]], metric) == wrong)
-            add_value(column, pb_sheet_cell(scoring->sheet, group->members[i], metric));
-    if (scoring->past_metric[metric] == SIZE_MAX)
+            add_value(column, pb_features_reading(scoring->features, group->members[i], metric));
+    if (scoring->history_metric[metric] == SIZE_MAX)
         return;
     for (size_t i = 0; i < group->baseline_count; i++)
-        if (is_wrong(scoring, scoring->past_event_parts[group->baseline[i]], metric) == wrong &&
-            pb_repeat_compares(&repeat, &scoring->sheet->subjects[group->members[0]],
+        if (is_wrong(scoring, scoring->history_event_parts[group->baseline[i]], metric) == wrong &&
+            pb_repeat_compares(&repeat, &scoring->features->subjects[group->members[0]],
                                &scoring->baseline->subjects[group->baseline[i]]))
-            add_value(column, pb_sheet_cell(scoring->baseline, group->baseline[i],
-                                            scoring->past_metric[metric]));
+            add_value(column, pb_features_reading(scoring->baseline, group->baseline[i],
+                                                  scoring->history_metric[metric]));
 }
 
 /*
- * The values of one metric in one group that tell what is usual: the group's own, and those of the
+ * The values of one metric in one group that show what is usual: the group's own, and those of the
  * baseline that are the same measurement. Wrong ones count as long as they are too few to move the
  * majority.
  */
@@ -92,7 +92,7 @@ static struct pb_reading reading_at(const struct pb_scoring *scoring, size_t gro
                                     size_t metric)
 {
     const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
-    struct pb_reading reading = pb_sheet_cell(scoring->sheet, subject, metric);
+    struct pb_reading reading = pb_features_reading(scoring->features, subject, metric);
 
     if (fit->peers == PB_PEERS_WRONG && !fit->is_event &&
         !is_wrong(scoring, scoring->event_parts[subject], metric))
@@ -142,7 +142,7 @@ static void standardize(const struct pb_metric *metric, const struct pb_fit *fit
 /* Norms, sigmas and shifts by the fit of the column that is gathered. */
 static void use_fit(struct pb_scoring *scoring, size_t group, size_t metric)
 {
-    const struct pb_metric *described = &scoring->sheet->metrics[metric];
+    const struct pb_metric *described = &scoring->features->metrics[metric];
     const struct pb_group *members = &scoring->scores->groups[group];
     const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
     struct pb_norm *norm = &scoring->scores->norms[norm_index(scoring, group, metric)];
@@ -176,7 +176,7 @@ static void fit_metric(struct pb_scoring *scoring, size_t group, size_t metric)
     struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
     enum pb_peers peers = gather(scoring, &scoring->scores->groups[group], metric);
 
-    pb_fit_column(&scoring->sheet->metrics[metric], &scoring->column, fit);
+    pb_fit_column(&scoring->features->metrics[metric], &scoring->column, fit);
     fit->peers = peers;
     use_fit(scoring, group, metric);
 }
@@ -220,7 +220,7 @@ static double probability(const struct pb_metric *metric, const struct pb_fit *f
 static void judge_metric(struct pb_scoring *scoring, size_t group, size_t metric,
                          const struct pb_evidence *evidence)
 {
-    const struct pb_metric *described = &scoring->sheet->metrics[metric];
+    const struct pb_metric *described = &scoring->features->metrics[metric];
     const struct pb_group *members = &scoring->scores->groups[group];
     const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
     struct pb_norm *norm = &scoring->scores->norms[norm_index(scoring, group, metric)];
@@ -247,22 +247,22 @@ static void judge_metric(struct pb_scoring *scoring, size_t group, size_t metric
 /* The p of all devices of a group, its metrics being fitted. */
 static enum pb_status judge_group(struct pb_scoring *scoring, size_t group, struct pb_error *err)
 {
-    const struct pb_sheet *sheet = scoring->sheet;
+    const struct pb_features *features = scoring->features;
     const struct pb_fit *fits = &scoring->fits[norm_index(scoring, group, 0)];
     struct pb_evidence overall;
     enum pb_status status =
-        pb_evidence_read(sheet, scoring->scores, group, fits, ALL_DOMAINS, &overall, err);
+        pb_evidence_read(features, scoring->scores, group, fits, ALL_DOMAINS, &overall, err);
 
     for (int domain = 0; domain < DOMAINS && status == PB_OK; domain++) {
         struct pb_evidence evidence;
 
         status =
-            pb_evidence_read(sheet, scoring->scores, group, fits, 1u << domain, &evidence, err);
+            pb_evidence_read(features, scoring->scores, group, fits, 1u << domain, &evidence, err);
         if (evidence.metrics < EVIDENCE_LEAST)
             evidence = overall;
         evidence.tail = fmax(evidence.tail, overall.tail);
-        for (size_t metric = 0; metric < sheet->metric_count && status == PB_OK; metric++)
-            if (sheet->metrics[metric].domain == (enum pb_domain)domain)
+        for (size_t metric = 0; metric < features->metric_count && status == PB_OK; metric++)
+            if (features->metrics[metric].domain == (enum pb_domain)domain)
                 judge_metric(scoring, group, metric, &evidence);
     }
     return status;
@@ -276,7 +276,7 @@ enum pb_status pb_scoring_group(struct pb_scoring *scoring, size_t group, struct
 
     if (status != PB_OK)
         return status;
-    for (size_t metric = 0; metric < scoring->sheet->metric_count; metric++)
+    for (size_t metric = 0; metric < scoring->features->metric_count; metric++)
         fit_metric(scoring, group, metric);
     return judge_group(scoring, group, err);
 }
@@ -289,7 +289,7 @@ static bool is_whole(const struct pb_scoring *scoring, size_t group, size_t metr
     const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
 
     return !fit->split && fit->count >= PB_SPLIT_MIN && isfinite(fit->majority.center) &&
-           scoring->sheet->metrics[metric].domain != PB_DOMAIN_COUNT;
+           scoring->features->metrics[metric].domain != PB_DOMAIN_COUNT;
 }
 
 static bool is_peer(const struct pb_scoring *scoring, size_t group, size_t subject, size_t metric)
@@ -309,7 +309,7 @@ static double deviating_center(struct pb_scoring *scoring, size_t group, size_t 
     size_t count = 0;
 
     for (size_t i = 0; i < members->member_count; i++) {
-        double value = pb_sheet_cell(scoring->sheet, members->members[i], metric).value;
+        double value = pb_features_reading(scoring->features, members->members[i], metric).value;
 
         if (is_peer(scoring, group, members->members[i], metric) &&
             score_at(scoring, members->members[i], metric)->severity != PB_SEVERITY_OK &&
@@ -346,7 +346,7 @@ static bool is_part(struct pb_scoring *scoring, size_t group, size_t metric, boo
                     double *boundary_out)
 {
     const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
-    enum pb_better better = scoring->sheet->metrics[metric].better;
+    enum pb_better better = scoring->features->metrics[metric].better;
     bool is_better = better == (high ? PB_BETTER_HIGHER : PB_BETTER_LOWER);
     size_t beyond;
 
@@ -361,7 +361,7 @@ static bool is_part(struct pb_scoring *scoring, size_t group, size_t metric, boo
 
 static void divide_at(struct pb_scoring *scoring, size_t group, size_t metric, double boundary)
 {
-    pb_fit_divide(&scoring->sheet->metrics[metric], &scoring->column, boundary,
+    pb_fit_divide(&scoring->features->metrics[metric], &scoring->column, boundary,
                   &scoring->fits[norm_index(scoring, group, metric)]);
     use_fit(scoring, group, metric);
 }
@@ -370,7 +370,7 @@ static bool divide_by_deviations(struct pb_scoring *scoring, size_t group)
 {
     bool is_divided = false;
 
-    for (size_t m = 0; m < scoring->sheet->metric_count; m++) {
+    for (size_t m = 0; m < scoring->features->metric_count; m++) {
         double boundary;
 
         if (!is_whole(scoring, group, m))
@@ -393,11 +393,11 @@ static bool divide_by_partition(struct pb_scoring *scoring, size_t group,
 
     if (!pb_partition_is_undecided(partition, members->member_count))
         return false;
-    for (size_t m = 0; m < scoring->sheet->metric_count; m++) {
+    for (size_t m = 0; m < scoring->features->metric_count; m++) {
         double boundary;
 
         if (!is_whole(scoring, group, m) ||
-            !pb_partition_is_in(scoring->sheet, members, partition, m, scoring->column.sorted,
+            !pb_partition_is_in(scoring->features, members, partition, m, scoring->column.sorted,
                                 &boundary))
             continue;
         gather(scoring, members, m);
@@ -415,7 +415,7 @@ enum pb_status pb_scoring_divide(struct pb_scoring *scoring, size_t group, bool 
     struct pb_partitions partitions;
     bool is_divided = divide_by_deviations(scoring, group);
     enum pb_status status =
-        pb_partitions_read(scoring->sheet, scoring->scores, group, &partitions, err);
+        pb_partitions_read(scoring->features, scoring->scores, group, &partitions, err);
 
     for (size_t i = 0; i < partitions.count && status == PB_OK; i++)
         is_divided |= divide_by_partition(scoring, group, &partitions.items[i]);

@@ -19,10 +19,10 @@ static bool counts(const struct pb_metric *metric, const struct pb_norm *norm)
 }
 
 /* Tails repeat worse than their practical size from one run to the next. */
-static struct pb_sensitivity sensitivity_of(const struct pb_sheet *sheet,
+static struct pb_sensitivity sensitivity_of(const struct pb_features *features,
                                             const struct pb_norm *norm, size_t m)
 {
-    const struct pb_metric *metric = &sheet->metrics[m];
+    const struct pb_metric *metric = &features->metrics[m];
     bool is_tail = pb_metric_is_tail(metric);
 
     return (struct pb_sensitivity){
@@ -30,15 +30,15 @@ static struct pb_sensitivity sensitivity_of(const struct pb_sheet *sheet,
         is_tail ? pb_repeat_of(metric).warning : metric->practical};
 }
 
-bool pb_sensitivity_worst(const struct pb_sheet *sheet, const struct pb_scores *scores,
+bool pb_sensitivity_worst(const struct pb_features *features, const struct pb_scores *scores,
                           size_t group, enum pb_part part, struct pb_sensitivity *worst_out)
 {
     struct pb_sensitivity worst = {.shift = NAN};
 
     for (size_t m = 0; m < scores->metric_count && scores->groups[group].sufficient; m++) {
-        const struct pb_metric *metric = &sheet->metrics[m];
+        const struct pb_metric *metric = &features->metrics[m];
         const struct pb_norm *norm = &scores->norms[group * scores->metric_count + m];
-        struct pb_sensitivity one = sensitivity_of(sheet, norm, m);
+        struct pb_sensitivity one = sensitivity_of(features, norm, m);
 
         if (metric->part != part || metric->practical <= 0.0 || !isfinite(one.shift) ||
             !counts(metric, norm))
@@ -52,7 +52,7 @@ bool pb_sensitivity_worst(const struct pb_sheet *sheet, const struct pb_scores *
     return true;
 }
 
-bool pb_sensitivity_of_fleet(const struct pb_sheet *sheet, const struct pb_scores *scores,
+bool pb_sensitivity_of_fleet(const struct pb_features *features, const struct pb_scores *scores,
                              enum pb_part part, struct pb_sensitivity *worst_out)
 {
     bool found = false;
@@ -60,7 +60,7 @@ bool pb_sensitivity_of_fleet(const struct pb_sheet *sheet, const struct pb_score
     for (size_t g = 0; g < scores->group_count; g++) {
         struct pb_sensitivity one;
 
-        if (!pb_sensitivity_worst(sheet, scores, g, part, &one))
+        if (!pb_sensitivity_worst(features, scores, g, part, &one))
             continue;
         if (!found || in_practicals(&one) > in_practicals(worst_out))
             *worst_out = one;

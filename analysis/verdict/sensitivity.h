@@ -26,11 +26,11 @@ struct pb_sensitivity {
 /*
  * The worst metric of a component in one group with enough peers; false: none was scored there.
  */
-bool pb_sensitivity_worst(const struct pb_sheet *sheet, const struct pb_scores *scores,
+bool pb_sensitivity_worst(const struct pb_features *features, const struct pb_scores *scores,
                           size_t group, enum pb_part part, struct pb_sensitivity *worst_out);
 
 /* The same over all groups. */
-bool pb_sensitivity_of_fleet(const struct pb_sheet *sheet, const struct pb_scores *scores,
+bool pb_sensitivity_of_fleet(const struct pb_features *features, const struct pb_scores *scores,
                              enum pb_part part, struct pb_sensitivity *worst_out);
 
 #endif

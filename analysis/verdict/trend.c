@@ -12,7 +12,7 @@
 #include "analysis/verdict/baseline.h"
 #include "analysis/verdict/multiplicity.h"
 #include "analysis/verdict/population.h"
-#include "analysis/verdict/room.h"
+#include "core/reserve.h"
 
 enum { EXACT_MAX = 12, PEERS_LEAST = 4 };
 
@@ -93,7 +93,7 @@ struct series {
 };
 
 struct finder {
-    const struct pb_sheet *sheet, *history;
+    const struct pb_features *features, *history;
     const struct pb_scores *scores;
     struct pb_uuids uuids;
     size_t runs;       /* of the history; this one is number `runs` */
@@ -136,18 +136,18 @@ static bool is_comparable(const struct pb_repeat *repeat, const struct pb_subjec
 }
 
 static void collect(struct finder *finder, const struct pb_group *group, size_t metric,
-                    size_t past_metric)
+                    size_t history_metric)
 {
-    struct pb_repeat repeat = pb_repeat_of(&finder->sheet->metrics[metric]);
+    struct pb_repeat repeat = pb_repeat_of(&finder->features->metrics[metric]);
 
     for (size_t i = 0; i < group->member_count; i++) {
-        const struct pb_subject *now = &finder->sheet->subjects[group->members[i]];
+        const struct pb_subject *now = &finder->features->subjects[group->members[i]];
         size_t first, end;
 
         for (size_t run = 0; run < finder->runs; run++)
             set_cell(finder, i, run, NAN);
         set_cell(finder, i, finder->runs,
-                 pb_sheet_cell(finder->sheet, group->members[i], metric).value);
+                 pb_features_reading(finder->features, group->members[i], metric).value);
         pb_uuids_range(&finder->uuids, now->info.uuid, &first, &end);
         for (size_t k = first; k < end; k++) {
             size_t row = finder->uuids.items[k].subject;
@@ -155,7 +155,7 @@ static void collect(struct finder *finder, const struct pb_group *group, size_t 
 
             if (is_comparable(&repeat, now, then))
                 set_cell(finder, i, then->run,
-                         pb_sheet_cell(finder->history, row, past_metric).value);
+                         pb_features_reading(finder->history, row, history_metric).value);
         }
     }
 }
@@ -278,13 +278,12 @@ static enum pb_status add_candidate(struct finder *finder, size_t group, size_t 
 {
     const struct series *series = &finder->series;
     struct pb_trends *list = &finder->candidates;
-    struct pb_trend *items =
-        pb_with_room(list->items, list->count, &list->capacity, sizeof(*items));
+    enum pb_status status =
+        PB_RESERVE(list->items, list->count, list->capacity, "slopes", finder->err);
 
-    if (items == NULL)
-        return pb_fail(finder->err, PB_NO_MEMORY, "out of memory for %zu slopes", list->count + 1);
-    list->items = items;
-    items[list->count++] =
+    if (status != PB_OK)
+        return status;
+    list->items[list->count++] =
         (struct pb_trend){.group = group,
                           .metric = metric,
                           .subject = subject,
@@ -325,7 +324,7 @@ static void set_p(struct finder *finder, size_t first, double floor)
  * in the family, so that the number of tests is not what the data choose. */
 static enum pb_status try_series(struct finder *finder, size_t group, size_t subject, size_t metric)
 {
-    const struct pb_metric *described = &finder->sheet->metrics[metric];
+    const struct pb_metric *described = &finder->features->metrics[metric];
     struct series *series = &finder->series;
     double ends[2], change;
     enum pb_status status;
@@ -370,21 +369,21 @@ static enum pb_status search_devices(struct finder *finder, size_t group_index, 
         status = try_series(finder, group_index, group->members[i], metric);
     }
     if (status == PB_OK)
-        set_p(finder, first, floor_of(&finder->sheet->metrics[metric], center));
+        set_p(finder, first, floor_of(&finder->features->metrics[metric], center));
     return status;
 }
 
 static enum pb_status search_metric(struct finder *finder, size_t group_index, size_t metric)
 {
     const struct pb_group *group = &finder->scores->groups[group_index];
-    size_t past_metric = pb_baseline_metric(finder->history, &finder->sheet->metrics[metric]);
+    size_t history_metric = pb_baseline_metric(finder->history, &finder->features->metrics[metric]);
     size_t first = finder->candidates.count;
     double center;
     enum pb_status status;
 
-    if (past_metric >= finder->history->metric_count)
+    if (history_metric >= finder->history->metric_count)
         return PB_OK;
-    collect(finder, group, metric, past_metric);
+    collect(finder, group, metric, history_metric);
     set_medians(finder, group->member_count);
     begin_family(finder);
     if (!make_series(finder, finder->medians, NULL, 1.0))
@@ -392,7 +391,7 @@ static enum pb_status search_metric(struct finder *finder, size_t group_index, s
     center = finder->series.center;
     status = try_series(finder, group_index, SIZE_MAX, metric);
     if (status == PB_OK)
-        set_p(finder, first, floor_of(&finder->sheet->metrics[metric], center));
+        set_p(finder, first, floor_of(&finder->features->metrics[metric], center));
     return status == PB_OK
                ? search_devices(finder, group_index, metric, finder->medians, fabs(center))
                : status;
@@ -403,7 +402,7 @@ static enum pb_status search_metric(struct finder *finder, size_t group_index, s
 /* Days since the first run; runs without a time are nights in the order of the files. */
 static enum pb_status time_runs(struct finder *finder)
 {
-    const struct pb_sheet *sheets[2] = {finder->history, finder->sheet};
+    const struct pb_features *features[2] = {finder->history, finder->features};
     double first = INFINITY;
 
     for (size_t i = 0; i < finder->history->subject_count; i++)
@@ -413,8 +412,8 @@ static enum pb_status time_runs(struct finder *finder)
     if (finder->days == NULL)
         return pb_fail(finder->err, PB_NO_MEMORY, "out of memory for %zu runs", finder->runs);
     for (size_t s = 0; s < 2; s++)
-        for (size_t i = 0; i < sheets[s]->subject_count; i++) {
-            const struct pb_subject *subject = &sheets[s]->subjects[i];
+        for (size_t i = 0; i < features[s]->subject_count; i++) {
+            const struct pb_subject *subject = &features[s]->subjects[i];
             double *seconds = &finder->days[s == 0 ? subject->run : finder->runs];
 
             *seconds = fmax(*seconds, subject->measured_seconds);
@@ -433,7 +432,7 @@ static enum pb_status time_runs(struct finder *finder)
 
 static enum pb_status reserve(struct finder *finder)
 {
-    size_t runs = finder->runs + 1, members = finder->sheet->subject_count + 1;
+    size_t runs = finder->runs + 1, members = finder->features->subject_count + 1;
     size_t most = runs * runs > members * runs ? runs * runs : members * runs;
 
     finder->cells = calloc(members * runs, sizeof(*finder->cells));
@@ -475,11 +474,11 @@ static enum pb_status keep_significant(struct finder *finder, double rate,
     return PB_OK;
 }
 
-enum pb_status pb_trends_find(const struct pb_sheet *sheet, const struct pb_sheet *history,
+enum pb_status pb_trends_find(const struct pb_features *features, const struct pb_features *history,
                               const struct pb_scores *scores, double rate,
                               struct pb_trends *trends_out, struct pb_error *err)
 {
-    struct finder finder = {.sheet = sheet, .history = history, .scores = scores, .err = err};
+    struct finder finder = {.features = features, .history = history, .scores = scores, .err = err};
     enum pb_status status = pb_uuids_make(history, &finder.uuids, err);
 
     if (status == PB_OK)
@@ -487,8 +486,8 @@ enum pb_status pb_trends_find(const struct pb_sheet *sheet, const struct pb_shee
     if (status == PB_OK)
         status = reserve(&finder);
     for (size_t group = 0; group < scores->group_count; group++)
-        for (size_t metric = 0; metric < sheet->metric_count && status == PB_OK; metric++)
-            if (has_slope(&sheet->metrics[metric]))
+        for (size_t metric = 0; metric < features->metric_count && status == PB_OK; metric++)
+            if (has_slope(&features->metrics[metric]))
                 status = search_metric(&finder, group, metric);
     if (status == PB_OK)
         status = keep_significant(&finder, rate, trends_out);

@@ -15,7 +15,7 @@ enum { PB_TREND_MIN_RUNS = 6 };
 
 struct pb_trend {
     size_t group, metric;
-    size_t subject;       /* of the sheet; SIZE_MAX: the whole group */
+    size_t subject;       /* of the feature table; SIZE_MAX: the whole group */
     size_t runs;          /* that have the number, this one among them */
     double slope_per_day; /* Theil-Sen, relative to the value at the start */
     double span_days;     /* from the first run to this one */
@@ -45,7 +45,7 @@ struct pb_trends {
  * PB_NO_MEMORY is the only error.
  * Source: Theil 1950; Sen 1968; Kendall 1975, Rank Correlation Methods.
  */
-enum pb_status pb_trends_find(const struct pb_sheet *sheet, const struct pb_sheet *history,
+enum pb_status pb_trends_find(const struct pb_features *features, const struct pb_features *history,
                               const struct pb_scores *scores, double rate,
                               struct pb_trends *trends_out, struct pb_error *err);
 

@@ -8,7 +8,7 @@
  *
  *   map         the first and the last page: all is mapped before anything is measured
  *   reference   the lines of the block's pages, with their translations warm
- *   stride32    one load in each of n pages 32 MiB apart (reach.c)
+ *   stride32    one load in each of n pages 32 MiB apart (tlb_sweep.c)
  *   stride2     the same, 2 MiB apart
  *   stride4, stride8, stride16, stride64, and stride32 again (repeat) with more of each lap
  *               the same, only where stride32 gets slower beyond all memory that is free: tlb_reach
@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "battery/reach.h"
 #include "battery/tests.h"
+#include "battery/tlb_sweep.h"
 #include "battery/walk.h"
 
 enum {
@@ -174,19 +174,19 @@ static uint64_t place_slots(struct alias *alias, uint64_t stride_bytes)
 }
 
 static enum pb_status walk_stride(struct pb_bench *bench, struct alias *alias,
-                                  uint64_t stride_bytes, struct pb_reach *reach_out,
+                                  uint64_t stride_bytes, struct pb_tlb_sweep *sweep_out,
                                   struct pb_recording *recording, struct pb_error *err)
 {
-    *reach_out =
-        (struct pb_reach){.phase = pb_reach_phase(stride_bytes),
-                          .stride_bytes = stride_bytes,
-                          .each_pages = stride_bytes == PB_PAGE_BYTES ? EACH_PAGES : EACH_PAGES_FAR,
-                          .per_octave = PER_OCTAVE,
-                          .most_pages = place_slots(alias, stride_bytes),
-                          .record_loads = PB_REACH_LOADS,
-                          .alias_bytes = alias->block_bytes,
-                          .offset_bytes = alias->offset_bytes};
-    return pb_reach_sweep(bench, reach_out, recording, err);
+    *sweep_out = (struct pb_tlb_sweep){.phase = pb_tlb_sweep_phase(stride_bytes),
+                                       .stride_bytes = stride_bytes,
+                                       .each_pages = stride_bytes == PB_PAGE_BYTES ? EACH_PAGES
+                                                                                   : EACH_PAGES_FAR,
+                                       .per_octave = PER_OCTAVE,
+                                       .most_pages = place_slots(alias, stride_bytes),
+                                       .record_loads = PB_TLB_SWEEP_LOADS,
+                                       .alias_bytes = alias->block_bytes,
+                                       .offset_bytes = alias->offset_bytes};
+    return pb_tlb_sweep_run(bench, sweep_out, recording, err);
 }
 
 /* What lies between 2 and 32 MiB, and beyond, where this alone can go so far. */
@@ -197,39 +197,39 @@ static enum pb_status walk_other_strides(struct pb_bench *bench, struct alias *a
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < sizeof(strides_mib) / sizeof(strides_mib[0]) && status == PB_OK; i++) {
-        struct pb_reach reach;
+        struct pb_tlb_sweep sweep;
 
-        status = walk_stride(bench, alias, strides_mib[i] * mib, &reach, recording, err);
+        status = walk_stride(bench, alias, strides_mib[i] * mib, &sweep, recording, err);
     }
     return status;
 }
 
 /* Pages of one set are few among the first of a lap, and far between: more of each lap is kept. */
 static enum pb_status walk_for_sets(struct pb_bench *bench, struct alias *alias,
-                                    const struct pb_reach *far, struct pb_recording *recording,
+                                    const struct pb_tlb_sweep *far, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    struct pb_reach again = *far;
+    struct pb_tlb_sweep again = *far;
 
     place_slots(alias, again.stride_bytes);
     again.repeat = 1;
     again.each_pages = PER_OCTAVE;
     again.per_octave = 2 * PER_OCTAVE; /* each page hits in some walks, before it misses */
-    again.record_loads = PB_REACH_LOADS_OF_SETS;
-    return pb_reach_sweep(bench, &again, recording, err);
+    again.record_loads = PB_TLB_SWEEP_LOADS_OF_SETS;
+    return pb_tlb_sweep_run(bench, &again, recording, err);
 }
 
 static enum pb_status walk_all(struct pb_bench *bench, struct alias *alias,
                                struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_reach far, near;
+    struct pb_tlb_sweep far, near;
     bool is_beyond = false;
     enum pb_status status = walk_stride(bench, alias, 32 * mib, &far, recording, err);
 
     if (status == PB_OK)
         status = walk_stride(bench, alias, PB_PAGE_BYTES, &near, recording, err);
     if (status == PB_OK)
-        is_beyond = far.slower_pages * far.stride_bytes > pb_reach_room(bench);
+        is_beyond = far.slower_pages * far.stride_bytes > pb_tlb_sweep_bytes_max(bench);
     if (is_beyond)
         status = walk_other_strides(bench, alias, recording, err);
     if (is_beyond && status == PB_OK)

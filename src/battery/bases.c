@@ -5,7 +5,7 @@
  * the first set overflows sooner or later, by a line or by a few. So the edge is looked for again
  * with the array some lines further on.
  *
- *   shifted   walks near the edge, by lines; their base_address tells where the array begins
+ *   shifted   walks near the edge, by lines; their base_address shows where the array begins
  *
  * Source: M16 4.2 stage 1; and the unequal sets of M16 4.4.
  */
@@ -24,7 +24,7 @@ enum pb_status pb_test_l1_alignment(struct pb_bench *bench, struct pb_recording 
 {
     struct pb_search search;
     uint64_t least, most, edge;
-    enum pb_status status = pb_search_known(bench, PB_CACHE_L1, &search, recording, err);
+    enum pb_status status = pb_search_from_hints(bench, PB_CACHE_L1, &search, recording, err);
 
     if (status != PB_OK)
         return status;
@@ -39,7 +39,7 @@ enum pb_status pb_test_l1_alignment(struct pb_bench *bench, struct pb_recording 
         least = search.fits_bytes < least ? search.fits_bytes : least;
         most = search.fits_bytes > most ? search.fits_bytes : most;
     }
-    bench->known[PB_CACHE_L1].is_uneven = most > least;
+    bench->hints[PB_CACHE_L1].is_uneven = most > least;
     if (status == PB_OK && most > least)
         snprintf(recording->message, sizeof(recording->message),
                  "misses begin beyond %llu to %llu bytes, by where the array begins",

@@ -31,8 +31,8 @@ enum pb_cache {
 /* The test sustain ends after so many times its seconds of load, whatever load it could put on. */
 enum { PB_SUSTAIN_PATIENCE = 3 };
 
-/* What one test found and a later one builds on; 0: nobody has looked yet. Never a result. */
-struct pb_known {
+/* What one test found and a later one builds on; 0: not measured yet. Never a result. */
+struct pb_hints {
     uint64_t edge_bytes; /* the largest footprint without misses */
     uint64_t line_bytes;
     bool is_uneven; /* by where an array begins, its sets fill sooner or later */
@@ -57,7 +57,7 @@ struct pb_bench {
     enum pb_battery battery;
     uint64_t seed;
     double overhead_cycles; /* between two stamps with the dependent store only */
-    struct pb_known known[PB_CACHE_COUNT];
+    struct pb_hints hints[PB_CACHE_COUNT];
     struct pb_stream best_copy;   /* the fastest copy so far */
     double best_copy_bytes_per_s; /* 0: none was taken yet */
     double sustain_seconds;       /* of load in the test sustained_load; 0: by the battery */
@@ -89,7 +89,7 @@ struct pb_test {
 
 extern const struct pb_test pb_tests[]; /* ends with a NULL name; runs in this order */
 
-/* What a test asks of the node's other GPUs, which share links with this one. */
+/* What a test requires of the node's other GPUs, which share links with this one. */
 enum pb_link_use {
     PB_LINKS_UNUSED,     /* nothing */
     PB_LINKS_EXCLUSIVE,  /* that they leave the links alone meanwhile */
@@ -127,7 +127,7 @@ enum pb_status pb_bench_open(const struct pb_device_ops *ops,
                              struct pb_bench *bench_out, struct pb_error *err);
 void pb_bench_close(struct pb_bench *bench);
 
-/* Waits at the barrier with this number; *count_out GPUs begin now, 1: nobody else, 0: the others
+/* Waits at the barrier with this number; *count_out GPUs begin now, 1: no other, 0: the others
  * have begun without this one. */
 enum pb_status pb_bench_barrier(struct pb_bench *bench, const char *test, int64_t number,
                                 int64_t *count_out, struct pb_error *err);

@@ -49,7 +49,7 @@ static enum pb_status capacity(struct pb_bench *bench, enum pb_cache cache,
         PB_TEXT_SET(recording->message, err->message);
         return PB_OK;
     }
-    bench->known[cache].edge_bytes = search.fits_bytes;
+    bench->hints[cache].edge_bytes = search.fits_bytes;
     return take_fine(bench, &search, recording, err);
 }
 

@@ -58,7 +58,7 @@ enum pb_status pb_test_l1_carveout(struct pb_bench *bench, struct pb_recording *
     struct pb_search search;
     size_t count = step_count(bench);
     uint64_t edge = 0;
-    enum pb_status status = pb_search_known(bench, PB_CACHE_L1, &search, recording, err);
+    enum pb_status status = pb_search_from_hints(bench, PB_CACHE_L1, &search, recording, err);
 
     if (status == PB_OK && count == 0)
         return pb_fail(err, PB_UNSUPPORTED, "an SM's shared memory is smaller than any carve-out");

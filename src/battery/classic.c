@@ -30,9 +30,9 @@ static enum pb_status begin(struct pb_bench *bench, struct pb_search *search,
     enum pb_status status = PB_UNSUPPORTED;
 
     if ((bench->info.capabilities & PB_CAP_TEXTURE) != 0)
-        status = pb_search_known(bench, PB_CACHE_TEXTURE, search, recording, err);
+        status = pb_search_from_hints(bench, PB_CACHE_TEXTURE, search, recording, err);
     if (status == PB_UNSUPPORTED)
-        status = pb_search_known(bench, PB_CACHE_L1, search, recording, err);
+        status = pb_search_from_hints(bench, PB_CACHE_L1, search, recording, err);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "battery/grid.h"
 #include "battery/tests.h"
 
 enum { STAMPS = 512, CLOCK_SAMPLES = 64 };
@@ -31,34 +32,22 @@ enum pb_status pb_test_clock_overhead(struct pb_bench *bench, struct pb_recordin
     return status != PB_OK ? status : record_stamps(bench, PB_STAMP_STORE, "store", recording, err);
 }
 
-static enum pb_status set_axes(struct pb_matrix *matrix, struct pb_error *err)
-{
-    static const char *const clocks[] = {"cycles", "ns"};
-    double samples[CLOCK_SAMPLES];
-    enum pb_status status;
-
-    for (size_t i = 0; i < CLOCK_SAMPLES; i++)
-        samples[i] = (double)i;
-    status = pb_axis_set_values(&matrix->axes[0], "sample", "", "moment, in order", samples,
-                                CLOCK_SAMPLES, err);
-    if (status == PB_OK)
-        status = pb_axis_set_labels(&matrix->axes[1], "clock",
-                                    "SM clock in cycles, global timer in ns", clocks, 2, err);
-    if (status == PB_OK)
-        status = pb_matrix_allocate(matrix, "cycle or ns", "counts since the first moment", err);
-    return status;
-}
-
 enum pb_status pb_test_clock_calibration(struct pb_bench *bench, struct pb_recording *recording,
                                          struct pb_error *err)
 {
     static const double seconds = 0.2;
+    static const char *const clocks[] = {"cycles", "ns"};
+    static const struct pb_grid_axis axes[] = {
+        PB_GRID_COUNTED("sample", "moment, in order", CLOCK_SAMPLES),
+        PB_GRID_LABELS("clock", "SM clock in cycles, global timer in ns", clocks),
+    };
     struct pb_clock_sample samples[CLOCK_SAMPLES];
     enum pb_status status =
         bench->device->ops->clock(bench->device, seconds, CLOCK_SAMPLES, samples, err);
 
     if (status == PB_OK)
-        status = set_axes(&recording->matrix, err);
+        status = pb_grid_open(&recording->matrix, axes, 2, "cycle or ns",
+                              "counts since the first moment", err);
     if (status != PB_OK)
         return status;
     for (size_t i = 0; i < CLOCK_SAMPLES; i++) {

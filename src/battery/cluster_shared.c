@@ -17,53 +17,53 @@ enum { SIZES = 5, LAUNCHES = 2 };
 static const double sizes[SIZES] = {1, 2, 4, 8, 16};
 
 /* What one launch fills. */
-struct room {
+struct scratch {
     uint32_t *sms;
     double *cycles, *rates;
 };
 
-static void close_room(struct room *room)
+static void close_scratch(struct scratch *scratch)
 {
-    free(room->rates);
-    free(room->cycles);
-    free(room->sms);
+    free(scratch->rates);
+    free(scratch->cycles);
+    free(scratch->sms);
 }
 
-static enum pb_status open_room(const struct pb_bench *bench, struct room *room_out,
-                                struct pb_error *err)
+static enum pb_status open_scratch(const struct pb_bench *bench, struct scratch *scratch_out,
+                                   struct pb_error *err)
 {
     size_t count = bench->info.sm_count;
 
-    room_out->sms = calloc(count, sizeof(*room_out->sms));
-    room_out->cycles = calloc(count * (size_t)sizes[SIZES - 1], sizeof(*room_out->cycles));
-    room_out->rates = calloc(count, sizeof(*room_out->rates));
-    if (room_out->sms == NULL || room_out->cycles == NULL || room_out->rates == NULL)
+    scratch_out->sms = calloc(count, sizeof(*scratch_out->sms));
+    scratch_out->cycles = calloc(count * (size_t)sizes[SIZES - 1], sizeof(*scratch_out->cycles));
+    scratch_out->rates = calloc(count, sizeof(*scratch_out->rates));
+    if (scratch_out->sms == NULL || scratch_out->cycles == NULL || scratch_out->rates == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", count);
     return PB_OK;
 }
 
 /* PB_UNSUPPORTED: no clusters of this size, or fewer SMs. */
-static enum pb_status launch(struct pb_bench *bench, uint32_t size, const struct room *room,
+static enum pb_status launch(struct pb_bench *bench, uint32_t size, const struct scratch *scratch,
                              struct pb_cluster_shared *cluster_out, struct pb_error *err)
 {
     *cluster_out = (struct pb_cluster_shared){size, bench->info.sm_count / size};
     if (cluster_out->count == 0)
         return pb_fail(err, PB_UNSUPPORTED, "fewer SMs than %u", size);
-    return bench->device->ops->cluster_shared(bench->device, cluster_out, room->sms, room->cycles,
-                                              room->rates, err);
+    return bench->device->ops->cluster_shared(bench->device, cluster_out, scratch->sms,
+                                              scratch->cycles, scratch->rates, err);
 }
 
 /* Every pair of the launch; where a pair was met before, the lesser of the two. */
-static void file_pairs(const struct pb_cluster_shared *cluster, const struct room *room,
+static void file_pairs(const struct pb_cluster_shared *cluster, const struct scratch *scratch,
                        size_t sm_count, double *values)
 {
     for (size_t i = 0; i < cluster->count * cluster->size * cluster->size; i++) {
         size_t from = i / cluster->size, first = from / cluster->size * cluster->size;
-        size_t sm = room->sms[from], other = room->sms[first + i % cluster->size];
+        size_t sm = scratch->sms[from], other = scratch->sms[first + i % cluster->size];
 
         if (sm < sm_count && other < sm_count &&
-            !(values[sm * sm_count + other] <= room->cycles[i]))
-            values[sm * sm_count + other] = room->cycles[i];
+            !(values[sm * sm_count + other] <= scratch->cycles[i]))
+            values[sm * sm_count + other] = scratch->cycles[i];
     }
 }
 
@@ -71,32 +71,26 @@ enum pb_status pb_test_cluster_shared(struct pb_bench *bench, struct pb_recordin
                                       struct pb_error *err)
 {
     size_t sm_count = bench->info.sm_count, taken = 0;
-    double *sms = calloc(sm_count, sizeof(*sms));
-    struct room room = {NULL, NULL, NULL};
+    struct scratch scratch = {NULL, NULL, NULL};
     const struct pb_grid_axis axes[] = {
-        {"sm", "", "streaming multiprocessor that loads", sms, NULL, sm_count},
-        {"other", "", "the one whose shared memory it is", sms, NULL, sm_count},
+        PB_GRID_COUNTED("sm", "streaming multiprocessor that loads", sm_count),
+        PB_GRID_COUNTED("other", "the one whose shared memory it is", sm_count),
     };
-    enum pb_status status = open_room(bench, &room, err);
+    enum pb_status status = open_scratch(bench, &scratch, err);
 
-    if (status == PB_OK && sms == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sm_count);
-    for (size_t i = 0; status == PB_OK && i < sm_count; i++)
-        sms[i] = (double)i;
     if (status == PB_OK)
         status = pb_grid_open(&recording->matrix, axes, 2, "cycle", "of one dependent load", err);
     /* from the largest clusters on: smaller ones reach the SMs that those leave over */
     for (size_t i = SIZES * LAUNCHES; i-- > LAUNCHES && status == PB_OK;) {
         struct pb_cluster_shared cluster;
 
-        status = launch(bench, (uint32_t)sizes[i / LAUNCHES], &room, &cluster, err);
+        status = launch(bench, (uint32_t)sizes[i / LAUNCHES], &scratch, &cluster, err);
         if (status == PB_OK)
-            file_pairs(&cluster, &room, sm_count, recording->matrix.values);
+            file_pairs(&cluster, &scratch, sm_count, recording->matrix.values);
         taken += status == PB_OK;
         status = pb_grid_forgive(status);
     }
-    close_room(&room);
-    free(sms);
+    close_scratch(&scratch);
     return status == PB_OK && taken == 0 ? PB_UNSUPPORTED : status;
 }
 
@@ -111,8 +105,8 @@ enum pb_status pb_test_cluster_shared_rate(struct pb_bench *bench, struct pb_rec
                                            struct pb_error *err)
 {
     static const struct pb_grid_axis axis = PB_GRID_VALUES("size", "", "CTAs of a cluster", sizes);
-    struct room room = {NULL, NULL, NULL};
-    enum pb_status status = open_room(bench, &room, err);
+    struct scratch scratch = {NULL, NULL, NULL};
+    enum pb_status status = open_scratch(bench, &scratch, err);
     size_t taken = 0;
 
     if (status == PB_OK)
@@ -121,16 +115,16 @@ enum pb_status pb_test_cluster_shared_rate(struct pb_bench *bench, struct pb_rec
     for (size_t i = 0; i < SIZES && status == PB_OK; i++) {
         struct pb_cluster_shared cluster;
 
-        status = launch(bench, (uint32_t)sizes[i], &room, &cluster, err);
+        status = launch(bench, (uint32_t)sizes[i], &scratch, &cluster, err);
         if (status == PB_OK) {
             size_t count = cluster.count * cluster.size;
 
-            qsort(room.rates, count, sizeof(*room.rates), compare);
-            recording->matrix.values[i] = room.rates[count / 2];
+            qsort(scratch.rates, count, sizeof(*scratch.rates), compare);
+            recording->matrix.values[i] = scratch.rates[count / 2];
             taken++;
         }
         status = pb_grid_forgive(status);
     }
-    close_room(&room);
+    close_scratch(&scratch);
     return status == PB_OK && taken == 0 ? PB_UNSUPPORTED : status;
 }

@@ -131,22 +131,15 @@ enum pb_status pb_test_compute_integrity(struct pb_bench *bench, struct pb_recor
                                                        "checksum_low"};
     size_t sm_count = bench->info.sm_count;
     uint32_t runs = bench->battery == PB_FULL ? RUNS_FULL : RUNS;
-    double *sms = malloc(sm_count * sizeof(*sms));
     uint64_t wrong = 0;
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("phase", "how the load goes", phases),
-        {"sm", "", "streaming multiprocessor", sms, NULL, sm_count},
+        PB_GRID_SMS(bench),
         PB_GRID_LABELS("quantity", "runs, runs, halves of a checksum", quantities),
     };
-    enum pb_status status = PB_OK;
+    enum pb_status status = pb_grid_open(&recording->matrix, axes, 3, "by quantity",
+                                         "the same computation on every SM", err);
 
-    if (sms == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sm_count);
-    for (size_t i = 0; i < sm_count && status == PB_OK; i++)
-        sms[i] = (double)i;
-    if (status == PB_OK)
-        status = pb_grid_open(&recording->matrix, axes, 3, "by quantity",
-                              "the same computation on every SM", err);
     for (size_t i = 0; i < PHASES && status == PB_OK; i++) {
         uint64_t here = 0;
 
@@ -156,6 +149,5 @@ enum pb_status pb_test_compute_integrity(struct pb_bench *bench, struct pb_recor
     }
     if (wrong > 0)
         report_wrong(&recording->matrix, sm_count, wrong, recording);
-    free(sms);
     return status;
 }

@@ -16,8 +16,8 @@ struct pb_eviction_group {
 };
 
 /*
- * search: with fits_bytes and stride_bytes as pb_search_known() leaves them. PB_NOT_FOUND: no line
- * is evicted by others that fit all the same, or it is left to chance.
+ * search: with fits_bytes and stride_bytes as pb_search_from_hints() leaves them. PB_NOT_FOUND: no
+ * line is evicted by others that fit all the same, or it is left to chance.
  */
 enum pb_status pb_eviction_group_find(struct pb_bench *bench, const struct pb_search *search,
                                       struct pb_recording *recording,

@@ -32,7 +32,7 @@ static const double enough_seconds = 1e-3;
 enum { LARGE_REPEATS = 3 };
 enum { PASSES_MAX = 16 };
 
-/* Launch shapes: CTAs per SM, threads of a CTA, words in flight of a thread. */
+/* Launch shapes: CTAs per SM, threads of a CTA, words outstanding of a thread. */
 struct shapes {
     const double *ctas, *sizes, *ilps;
     size_t cta_count, size_count, ilp_count;
@@ -45,7 +45,7 @@ static const struct shapes all_shapes = {ctas_per_sm,
                                          sizeof(cta_sizes) / sizeof(cta_sizes[0]),
                                          sizeof(ilps) / sizeof(ilps[0])};
 
-/* Few long-lived threads with much in flight, and many that move a word or so each. */
+/* Few long-lived threads with much outstanding, and many that move a word or so each. */
 static const double large_ctas[] = {4, 128}, large_sizes[] = {256}, large_ilps[] = {1, 8};
 static const struct shapes large_shapes = {large_ctas, large_sizes, large_ilps, 2, 1, 2};
 

@@ -15,6 +15,9 @@ enum pb_status pb_grid_open(struct pb_matrix *matrix, const struct pb_grid_axis 
         if (axis->values != NULL)
             status = pb_axis_set_values(&matrix->axes[i], axis->name, axis->unit, axis->description,
                                         axis->values, axis->length, err);
+        else if (axis->labels == NULL)
+            status = pb_axis_set_counted(&matrix->axes[i], axis->name, axis->description,
+                                         axis->length, err);
         else
             status = pb_axis_set_labels(&matrix->axes[i], axis->name, axis->description,
                                         axis->labels, axis->length, err);

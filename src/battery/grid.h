@@ -8,7 +8,8 @@
 
 #include "core/record.h"
 
-/* An axis of numbers, or of labels (then values is NULL). Borrowed until pb_grid_open() returns. */
+/* An axis of numbers, of labels, or (both NULL) of 0, 1, 2, … Borrowed until pb_grid_open()
+ * returns. */
 struct pb_grid_axis {
     const char *name, *unit, *description;
     const double *values;
@@ -18,12 +19,17 @@ struct pb_grid_axis {
 
 #define PB_GRID_VALUES(name, unit, description, array)                                             \
     {                                                                                              \
-        (name), (unit), (description), (array), NULL, sizeof(array) / sizeof((array)[0])           \
+        (name), (unit), (description), (array), NULL, sizeof(array) / sizeof((array)[0]),          \
     }
 #define PB_GRID_LABELS(name, description, array)                                                   \
     {                                                                                              \
-        (name), "", (description), NULL, (array), sizeof(array) / sizeof((array)[0])               \
+        (name), "", (description), NULL, (array), sizeof(array) / sizeof((array)[0]),              \
     }
+#define PB_GRID_COUNTED(name, description, count)                                                  \
+    {                                                                                              \
+        (name), "", (description), NULL, NULL, (count)                                             \
+    }
+#define PB_GRID_SMS(bench) PB_GRID_COUNTED("sm", "streaming multiprocessor", (bench)->info.sm_count)
 
 /* Powers of two, as most axes have them. */
 extern const double pb_grid_powers[11]; /* 1 … 1024 */

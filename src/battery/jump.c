@@ -3,9 +3,9 @@
  *
  * Couples of loads: one far away from all before, 4 KiB on, and one s bytes after it. A small jump
  * within a line hits what the large one has brought. Phase "jump", stride is s, footprint the
- * couples times 4 KiB; accesses alternate: large, small, large, small, …
+ * pairs times 4 KiB; accesses alternate: large, small, large, small, …
  *
- * Shared memory holds the record too and constant memory is small: fewer couples there.
+ * Shared memory holds the record too and constant memory is small: fewer pairs there.
  */
 #include <stdlib.h>
 
@@ -13,41 +13,41 @@
 #include "battery/walk.h"
 
 enum {
-    COUPLES = 512, /* F13: 1024 reads */
+    PAIRS = 512, /* F13: 1024 reads */
     LARGE_BYTES = 4096,
     SMALL_MIN_BYTES = 8,
     SMALL_MAX_BYTES = 1024
 };
 
-static size_t couples_of(const struct pb_bench *bench, enum pb_path path)
+static size_t pairs_of(const struct pb_bench *bench, enum pb_path path)
 {
-    uint64_t room = bench->info.memory_free_bytes / 2, couples;
+    uint64_t room = bench->info.memory_free_bytes / 2, pairs;
 
     if (path == PB_PATH_SHARED)
         room = bench->info.shared_per_cta_bytes / 2;
     if (path == PB_PATH_CONSTANT)
         room = bench->info.constant_bytes;
-    couples = room / LARGE_BYTES;
-    return couples < COUPLES ? (size_t)couples : COUPLES;
+    pairs = room / LARGE_BYTES;
+    return pairs < PAIRS ? (size_t)pairs : PAIRS;
 }
 
-static enum pb_status take(struct pb_bench *bench, enum pb_path path, size_t couples,
+static enum pb_status take(struct pb_bench *bench, enum pb_path path, size_t pairs,
                            uint64_t small_bytes, struct pb_recording *recording,
                            struct pb_error *err)
 {
-    uint64_t offsets[2 * COUPLES];
+    uint64_t offsets[2 * PAIRS];
     bool is_cached = path != PB_PATH_SHARED && path != PB_PATH_CONSTANT;
     struct pb_walk walk = {.path = path,
                            .order = PB_ORDER_GIVEN,
                            .phase = "jump",
-                           .footprint_bytes = couples * LARGE_BYTES,
+                           .footprint_bytes = pairs * LARGE_BYTES,
                            .stride_bytes = small_bytes,
                            .offset_bytes = offsets,
-                           .offset_count = 2 * couples,
+                           .offset_count = 2 * pairs,
                            .record = PB_WALK_LAP,
                            .flush = is_cached};
 
-    for (size_t i = 0; i < couples; i++) {
+    for (size_t i = 0; i < pairs; i++) {
         offsets[2 * i] = i * LARGE_BYTES;
         offsets[2 * i + 1] = i * LARGE_BYTES + small_bytes;
     }
@@ -57,13 +57,13 @@ static enum pb_status take(struct pb_bench *bench, enum pb_path path, size_t cou
 static enum pb_status jump(struct pb_bench *bench, enum pb_path path,
                            struct pb_recording *recording, struct pb_error *err)
 {
-    size_t couples = couples_of(bench, path);
+    size_t pairs = pairs_of(bench, path);
 
-    if (couples == 0)
+    if (pairs == 0)
         return pb_fail(err, PB_UNSUPPORTED, "no room for a pair of loads over %s",
                        pb_path_name(path));
     for (uint64_t s = SMALL_MIN_BYTES; s <= SMALL_MAX_BYTES; s *= 2) {
-        enum pb_status status = take(bench, path, couples, s, recording, err);
+        enum pb_status status = take(bench, path, pairs, s, recording, err);
 
         if (status != PB_OK)
             return status;

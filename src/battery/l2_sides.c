@@ -270,20 +270,13 @@ static enum pb_status take_all(struct pb_bench *bench, struct pieces *pieces,
 {
     static const char *const homes[HOMES] = {"near", "far"};
     static const char *const quantities[QUANTITIES] = {"latency", "alone", "together"};
-    size_t sm_count = bench->info.sm_count;
-    double *numbers = malloc(sm_count * sizeof(*numbers));
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("home", "side of L2 that the lines are at home on, as SM 0 sees it", homes),
         PB_GRID_LABELS("quantity", "cycle, byte/cycle, byte/cycle", quantities),
-        {"sm", "", "streaming multiprocessor", numbers, NULL, sm_count},
+        PB_GRID_SMS(bench),
     };
-    enum pb_status status;
+    enum pb_status status = find_pieces(bench, pieces, err);
 
-    if (numbers == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sm_count);
-    for (size_t i = 0; i < sm_count; i++)
-        numbers[i] = (double)i;
-    status = find_pieces(bench, pieces, err);
     if (status == PB_OK)
         status = pb_grid_open(&recording->matrix, axes, 3, "by quantity",
                               "read from L2 by an SM, by where the lines are at home", err);
@@ -295,7 +288,6 @@ static enum pb_status take_all(struct pb_bench *bench, struct pieces *pieces,
         status = take_together(bench, pieces, true, reading, recording, err);
     if (status == PB_OK)
         status = take_together(bench, pieces, false, reading, recording, err);
-    free(numbers);
     return status;
 }
 

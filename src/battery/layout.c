@@ -9,7 +9,7 @@
  *                 each, 32 MiB apart. What is slower together shares its way, its TLB or a cache;
  *                 what is faster together shares a cache that each fills for the other.
  *
- * Nothing here is read from a data sheet.
+ * Nothing here is read from a data feature table.
  */
 #include <stdlib.h>
 
@@ -28,26 +28,14 @@ static enum pb_status open_clusters(const struct pb_bench *bench, struct pb_matr
                                     struct pb_error *err)
 {
     size_t most = bench->info.sm_count / (size_t)sizes[0];
-    double launches[LAUNCHES], ranks[SIZE_MAX_CTAS], *numbers = calloc(most + 1, sizeof(*numbers));
     const struct pb_grid_axis axes[] = {
         PB_GRID_VALUES("size", "", "CTAs of a cluster", sizes),
-        PB_GRID_VALUES("launch", "", "launches, one after the other", launches),
-        {"cluster", "", "clusters of a launch", numbers, NULL, most > 0 ? most : 1},
-        PB_GRID_VALUES("rank", "", "CTA of the cluster", ranks),
+        PB_GRID_COUNTED("launch", "launches, one after the other", LAUNCHES),
+        PB_GRID_COUNTED("cluster", "clusters of a launch", most > 0 ? most : 1),
+        PB_GRID_COUNTED("rank", "CTA of the cluster", SIZE_MAX_CTAS),
     };
-    enum pb_status status;
 
-    if (numbers == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu clusters", most);
-    for (size_t i = 0; i < LAUNCHES; i++)
-        launches[i] = (double)i;
-    for (size_t i = 0; i < SIZE_MAX_CTAS; i++)
-        ranks[i] = (double)i;
-    for (size_t i = 0; i < most; i++)
-        numbers[i] = (double)i;
-    status = pb_grid_open(matrix, axes, 4, "", "the SM that the CTA ran on", err);
-    free(numbers);
-    return status;
+    return pb_grid_open(matrix, axes, 4, "", "the SM that the CTA ran on", err);
 }
 
 /* One launch of as many clusters as there are SMs for; what there are none of stays NaN. */
@@ -106,22 +94,13 @@ static enum pb_status open_pairs(const struct pb_bench *bench, struct pb_matrix 
                                  struct pb_error *err)
 {
     static const char *const kinds[] = {"read", "write", "atomic", "constant", "translate"};
-    uint32_t sm_count = bench->info.sm_count;
-    double *sms = calloc(sm_count, sizeof(*sms));
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("kind", "what both SMs do", kinds),
-        {"sm", "", "streaming multiprocessor", sms, NULL, sm_count},
-        {"other", "", "the SM that works at the same time", sms, NULL, sm_count},
+        PB_GRID_SMS(bench),
+        PB_GRID_COUNTED("other", "the SM that works at the same time", bench->info.sm_count),
     };
-    enum pb_status status;
 
-    if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", sm_count);
-    for (uint32_t i = 0; i < sm_count; i++)
-        sms[i] = i;
-    status = pb_grid_open(matrix, axes, 3, "cycle", "until the SM has moved its data", err);
-    free(sms);
-    return status;
+    return pb_grid_open(matrix, axes, 3, "cycle", "until the SM has moved its data", err);
 }
 
 static enum pb_status take_pairs(struct pb_bench *bench, struct pb_pair *pair, uint32_t *cycles,

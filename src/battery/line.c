@@ -1,7 +1,7 @@
 /*
  * Family cache: line and sector of each cache (M16 4.2 stage 1).
  *
- * Views that together tell what one alone cannot:
+ * Views that together show what one alone cannot:
  *   cold      word by word through an empty cache: how much one miss brings in, and what runs ahead
  *   backward  the same from the end, where nothing that goes forward runs ahead
  *   overflow  a little more than fits, sector by sector, each walk twice, so that a spike is told
@@ -110,11 +110,11 @@ static enum pb_status take_steady(struct pb_bench *bench, const struct pb_search
 }
 
 /* Access i of two walks that are alike: did it miss in both, in neither, or is that open? */
-enum fate { HIT, MISS, OPEN };
+enum outcome { HIT, MISS, OPEN };
 
-static enum fate fate_of(const struct pb_bench *bench, const struct pb_search *search,
-                         const struct pb_recording *recording, const struct pb_walk_result walks[2],
-                         size_t i)
+static enum outcome outcome_of(const struct pb_bench *bench, const struct pb_search *search,
+                               const struct pb_recording *recording,
+                               const struct pb_walk_result walks[2], size_t i)
 {
     const uint32_t *latency = recording->series.latency_cycles;
     bool first = pb_search_is_miss(bench, search, latency[walks[0].first + i]);
@@ -131,10 +131,10 @@ static void count_turns(const struct pb_bench *bench, const struct pb_search *se
                         struct turns *turns)
 {
     const uint64_t *index = recording->series.index_bytes + walks[0].first;
-    enum fate before = OPEN;
+    enum outcome before = OPEN;
 
     for (size_t i = 0; i < walks[0].count; i++) {
-        enum fate here = fate_of(bench, search, recording, walks, i);
+        enum outcome here = outcome_of(bench, search, recording, walks, i);
         unsigned alignment = 0;
         bool is_turn = here != before && here != OPEN && before != OPEN && index[i] > index[i - 1];
 
@@ -173,8 +173,8 @@ static enum pb_status take_overflow_walks(struct pb_bench *bench, const struct p
                              &walks_out[i], err);
     if (search->exact)
         return status;
-    status = pb_search_spread(bench, search, footprint_bytes, sector_bytes, recording,
-                              &walks_out[0], err);
+    status = pb_search_sampled(bench, search, footprint_bytes, sector_bytes, recording,
+                               &walks_out[0], err);
     walks_out[1] = walks_out[0];
     return status;
 }
@@ -243,15 +243,15 @@ static enum pb_status take_strides(struct pb_bench *bench, const struct pb_searc
 static enum pb_status find_edge(struct pb_bench *bench, struct pb_search *search,
                                 struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_known *known = &bench->known[search->cache];
+    struct pb_hints *hints = &bench->hints[search->cache];
     enum pb_status status = PB_OK;
 
-    if (known->edge_bytes == 0) {
+    if (hints->edge_bytes == 0) {
         status = pb_search_edge(bench, search, recording, err);
         if (status == PB_OK && search->overflows_bytes > 0)
-            known->edge_bytes = search->fits_bytes;
+            hints->edge_bytes = search->fits_bytes;
     }
-    search->fits_bytes = known->edge_bytes;
+    search->fits_bytes = hints->edge_bytes;
     return status;
 }
 
@@ -269,7 +269,7 @@ enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
     if (status == PB_OK)
         status = take_strides(bench, search, sector_bytes, recording, &overflow_bytes, err);
     if (status == PB_OK)
-        bench->known[search->cache].line_bytes =
+        bench->hints[search->cache].line_bytes =
             alignment_bytes < overflow_bytes ? alignment_bytes : overflow_bytes;
     return status;
 }
@@ -284,7 +284,7 @@ static enum pb_status line(struct pb_bench *bench, enum pb_cache cache,
     status = pb_search_references(bench, &search, recording, err);
     if (status == PB_OK)
         status = pb_search_line(bench, &search, recording, err);
-    if (status == PB_OK && bench->known[cache].edge_bytes == 0)
+    if (status == PB_OK && bench->hints[cache].edge_bytes == 0)
         PB_TEXT_SET(recording->message,
                     "no misses up to the limit: only the cold pass was recorded");
     return status;
@@ -326,24 +326,24 @@ enum pb_status pb_test_constant_l15_line(struct pb_bench *bench, struct pb_recor
     return line(bench, PB_CACHE_CONSTANT_L15, recording, err);
 }
 
-enum pb_status pb_search_known(struct pb_bench *bench, enum pb_cache cache,
-                               struct pb_search *search, struct pb_recording *recording,
-                               struct pb_error *err)
+enum pb_status pb_search_from_hints(struct pb_bench *bench, enum pb_cache cache,
+                                    struct pb_search *search, struct pb_recording *recording,
+                                    struct pb_error *err)
 {
-    const struct pb_known *known = &bench->known[cache];
+    const struct pb_hints *hints = &bench->hints[cache];
     enum pb_status status;
 
     pb_search_begin(bench, cache, search);
     status = pb_search_references(bench, search, recording, err);
-    if (status == PB_OK && (known->edge_bytes == 0 || known->line_bytes == 0))
+    if (status == PB_OK && (hints->edge_bytes == 0 || hints->line_bytes == 0))
         status = pb_search_line(bench, search, recording, err);
     if (status != PB_OK)
         return status;
-    if (known->edge_bytes == 0 || known->line_bytes == 0)
+    if (hints->edge_bytes == 0 || hints->line_bytes == 0)
         return pb_fail(err, PB_UNSUPPORTED,
                        "no misses up to %llu bytes: where %s ends is not known",
                        (unsigned long long)search->limit_bytes, search->target->name);
-    search->fits_bytes = known->edge_bytes;
-    search->stride_bytes = known->line_bytes;
+    search->fits_bytes = hints->edge_bytes;
+    search->stride_bytes = hints->line_bytes;
     return PB_OK;
 }

@@ -6,7 +6,7 @@
  * quantile of the latency (cycles, less overhead), bytes per second that the others have read.
  *   l2_persistence   axes access, line: latencies as stamped of about 1,024 lines of an array of an
  * eighth of L2 that one SM has read by normal accesses (normal) or by such as ask L2 to keep it
- * (persisting), before all SMs wrote twice the size of L2; alone: nobody wrote
+ * (persisting), before all SMs wrote twice the size of L2; alone: without these writes
  *   l2_whole         axes footprint, line: latencies as stamped of about 1,024 lines of an array
  * that this SM alone has read three times, from a quarter to twice the size of L2 that the driver
  * states. Where L2 has two halves, three plateaus appear: lines in the near half, in the far half,
@@ -161,17 +161,14 @@ static enum pb_status take_lines(struct pb_bench *bench, struct pb_loaded_chase 
 static enum pb_status open_lines(const struct pb_bench *bench, const struct pb_grid_axis *axis,
                                  struct pb_matrix *matrix_out, struct pb_error *err)
 {
-    double lines[WHOLE_LINES];
     const struct pb_grid_axis axes[] = {
         *axis,
-        PB_GRID_VALUES("line", "", "lines of the array, as they were loaded", lines),
+        PB_GRID_COUNTED("line", "lines of the array, as they were loaded", WHOLE_LINES),
     };
 
     if (axis->length == 0)
         return pb_fail(err, PB_UNSUPPORTED, "an L2 of %llu bytes: too small to sample",
                        (unsigned long long)bench->info.l2_bytes);
-    for (size_t i = 0; i < WHOLE_LINES; i++)
-        lines[i] = (double)i;
     return pb_grid_open(matrix_out, axes, 2, "cycle", "latency as stamped, overhead included", err);
 }
 

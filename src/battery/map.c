@@ -69,23 +69,16 @@ static enum pb_status open_map(const struct pb_bench *bench, struct pb_matrix *m
                                struct pb_error *err)
 {
     static const char *const touches[] = {"load", "atomic"};
-    double lines[MAP_LINES], *sms = malloc(bench->info.sm_count * sizeof(*sms));
+    double lines[MAP_LINES];
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("touch", "what is done to the line", touches),
-        {"sm", "", "streaming multiprocessor", sms, NULL, bench->info.sm_count},
+        PB_GRID_SMS(bench),
         PB_GRID_VALUES("line", "byte", "offset of the line", lines),
     };
-    enum pb_status status;
 
-    if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", bench->info.sm_count);
-    for (uint32_t i = 0; i < bench->info.sm_count; i++)
-        sms[i] = i;
     for (size_t i = 0; i < MAP_LINES; i++)
         lines[i] = (double)i * MAP_STRIDE_BYTES;
-    status = pb_grid_open(matrix, axes, 3, "cycle", "latency as stamped, overhead included", err);
-    free(sms);
-    return status;
+    return pb_grid_open(matrix, axes, 3, "cycle", "latency as stamped, overhead included", err);
 }
 
 /* One row of the map: the lines of a touch (its context), from one SM. */

@@ -1,5 +1,5 @@
 /*
- * Family mshr: how many misses may be under way at once (N14 5.2; facts 2.12).
+ * Family mshr: how many misses may be outstanding at once (N14 5.2; facts 2.12).
  *
  * Traffic is l2 (L1 misses that L2 serves) or dram (nothing has the lines). All cycles are those of
  * the slowest warp, from before its first load until all its data have come, overhead included. A

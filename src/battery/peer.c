@@ -66,12 +66,11 @@ enum pb_status pb_test_peer_chase(struct pb_bench *bench, struct pb_recording *r
 {
     const char *labels[PB_LINK_PEERS_MAX];
     const char *path_names[PATHS] = {pb_path_name(paths[0]), pb_path_name(paths[1])};
-    double lines[LINES];
     struct pb_grid_axis axes[] = {
         {.name = "peer"},
         PB_GRID_LABELS("path", "of the loads", path_names),
         PB_GRID_LABELS("state", "where the lines are before", states),
-        PB_GRID_VALUES("line", "", "lines of the array, as they were loaded", lines),
+        PB_GRID_COUNTED("line", "lines of the array, as they were loaded", LINES),
     };
     struct pb_grid_shortage shortage = PB_GRID_ENOUGH;
     struct pb_error cause = PB_ERROR_INIT;
@@ -79,8 +78,6 @@ enum pb_status pb_test_peer_chase(struct pb_bench *bench, struct pb_recording *r
     size_t count = 0, reached = 0;
     enum pb_status status = pb_link_await_peers(bench, recording, &peers, &count, err);
 
-    for (size_t i = 0; i < LINES; i++)
-        lines[i] = (double)i;
     if (status != PB_OK)
         return status;
     axes[0] = pb_link_peer_axis(peers, count, labels);

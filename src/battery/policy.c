@@ -17,7 +17,7 @@
  *   random    the same lines in random order, each several times by other words of it: tells
  *             policies apart that agree on laps, such as LRU and FIFO
  *
- * Repeats of "victim" start at another line each, so that ways are told from lines.
+ * Repeats of "victim" start at another line each, so that ways are distinguished from lines.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -85,13 +85,13 @@ static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *
 /* Does the line after the array still fit? The misses of a set fall on the same lines again. */
 static bool fits_too(const struct members *members)
 {
-    size_t known = 0, outliers = 0;
+    size_t hints = 0, outliers = 0;
 
     for (size_t i = 0; i < members->lines; i++) {
-        known += members->missed[i] >= MEMBER_MISSES;
+        hints += members->missed[i] >= MEMBER_MISSES;
         outliers += members->missed[i] > 0 && members->missed[i] < MEMBER_MISSES;
     }
-    return known < 2 || outliers > known;
+    return hints < 2 || outliers > hints;
 }
 
 /* With the line after the array, which is of the set. */
@@ -308,7 +308,7 @@ static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *s
 {
     enum pb_status status = PB_NOT_FOUND;
 
-    if (bench->known[search->cache].is_uneven)
+    if (bench->hints[search->cache].is_uneven)
         status = find_by_eviction(bench, search, members, recording, err);
     if (status == PB_NOT_FOUND)
         status = find_set(bench, search, members, recording, err);
@@ -326,7 +326,7 @@ static enum pb_status policy(struct pb_bench *bench, enum pb_cache cache,
     struct pb_search search;
     uint64_t *offsets;
     size_t lines;
-    enum pb_status status = pb_search_known(bench, cache, &search, recording, err);
+    enum pb_status status = pb_search_from_hints(bench, cache, &search, recording, err);
 
     if (status != PB_OK)
         return status;

@@ -7,8 +7,8 @@
  * DRAM. By global_ca, when L2 has them all: what L1 gets from L2.
  *
  * The stride from which on every load of the random order misses is what one miss fetches. Where a
- * stride is faster than chance, lines came that nobody had asked for: the distance from one miss of
- * the strided order to the next is what was fetched and what ran ahead. Where even the widest
+ * stride is faster than chance, lines came that no load had requested: the distance from one miss
+ * of the strided order to the next is what was fetched and what ran ahead. Where even the widest
  * strided walk hardly misses, longer ones look for the end: M16's devices fetch two thirds of L2
  * ahead. Their stride divides no page, so that misses and first loads of pages seldom coincide.
  */

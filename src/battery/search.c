@@ -1,4 +1,4 @@
-/* Which caches there are, and what tells their hits from their misses; see search.h. */
+/* Which caches there are, and what distinguishes their hits from their misses; see search.h. */
 #include "battery/search.h"
 
 #include <math.h>
@@ -16,39 +16,39 @@ enum {
 const struct pb_target pb_targets[PB_CACHE_COUNT] = {
     [PB_CACHE_L1] = {.name = "l1",
                      .path = PB_PATH_GLOBAL_CA,
-                     .past_path = PB_PATH_GLOBAL_CG,
+                     .bypass_path = PB_PATH_GLOBAL_CG,
                      .small_bytes = 256,
                      .first_bytes = 256,
                      .limit_bytes = KIB(512)},
     [PB_CACHE_READONLY] = {.name = "readonly",
                            .path = PB_PATH_READONLY,
-                           .past_path = PB_PATH_GLOBAL_CG,
+                           .bypass_path = PB_PATH_GLOBAL_CG,
                            .small_bytes = 256,
                            .first_bytes = 256,
                            .limit_bytes = KIB(512)},
     [PB_CACHE_TEXTURE] = {.name = "texture",
                           .path = PB_PATH_TEXTURE,
-                          .past_path = PB_PATH_GLOBAL_CG,
+                          .bypass_path = PB_PATH_GLOBAL_CG,
                           .small_bytes = 256,
                           .first_bytes = 256,
                           .limit_bytes = KIB(512)},
     [PB_CACHE_CONSTANT] = {.name = "constant_l1",
                            .path = PB_PATH_CONSTANT,
-                           .past_path = PB_PATH_CONSTANT,
+                           .bypass_path = PB_PATH_CONSTANT,
                            .is_inner = true,
                            .small_bytes = 256,
                            .first_bytes = 256,
                            .limit_bytes = KIB(32)},
     [PB_CACHE_CONSTANT_L15] = {.name = "constant_l15",
                                .path = PB_PATH_CONSTANT,
-                               .past_path = PB_PATH_CONSTANT,
+                               .bypass_path = PB_PATH_CONSTANT,
                                .stride_bytes = 64,
                                .small_bytes = PB_CONSTANT_L15_BYTES_MIN,
                                .first_bytes = PB_CONSTANT_L15_BYTES_MIN,
                                .limit_bytes = KIB(64)},
     [PB_CACHE_L2] = {.name = "l2",
                      .path = PB_PATH_GLOBAL_CG,
-                     .past_path = PB_PATH_GLOBAL_CG,
+                     .bypass_path = PB_PATH_GLOBAL_CG,
                      .chip_wide = true,
                      .small_bytes = KIB(128),
                      .first_bytes = KIB(4)},
@@ -164,7 +164,7 @@ static enum pb_status take_first_lines(struct pb_bench *bench, struct pb_walk *w
 }
 
 /*
- * The driver tells the size of the last cache before memory. Where that is not L2, it says nothing
+ * The driver states the size of the last cache before memory. Where that is not L2, it says nothing
  * of L2, which may be smaller than what "surely fits" and than where a sweep of samples begins. So
  * an array grows until its first lines answer later than alone. Each line is compared with itself
  * on one SM, since lines differ by slice and side, and every array is asked twice, since other
@@ -278,19 +278,19 @@ static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search
 }
 
 /* Is the path's cache L2, which a load past L1 hits as fast? Then there is none before it. */
-static enum pb_status take_past(struct pb_bench *bench, const struct pb_search *search,
-                                const struct pb_walk_result *hit, struct pb_recording *recording,
-                                struct pb_walk_result *past_out, struct pb_error *err)
+static enum pb_status take_bypass(struct pb_bench *bench, const struct pb_search *search,
+                                  const struct pb_walk_result *hit, struct pb_recording *recording,
+                                  struct pb_walk_result *bypass_out, struct pb_error *err)
 {
     const struct pb_target *target = search->target;
     enum pb_status status =
-        take_reference(bench, search, target->past_path, recording, past_out, err);
+        take_reference(bench, search, target->bypass_path, recording, bypass_out, err);
 
     if (status == PB_OK &&
-        fabs(past_out->median_cycles - hit->median_cycles) < 2 + 0.02 * hit->median_cycles)
+        fabs(bypass_out->median_cycles - hit->median_cycles) < 2 + 0.02 * hit->median_cycles)
         return pb_fail(err, PB_UNSUPPORTED,
                        "path %s is not cached before L2: %.0f cycles by it, %.0f past L1",
-                       pb_path_name(target->path), hit->median_cycles, past_out->median_cycles);
+                       pb_path_name(target->path), hit->median_cycles, bypass_out->median_cycles);
     return status;
 }
 
@@ -311,7 +311,7 @@ enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *se
                                     struct pb_recording *recording, struct pb_error *err)
 {
     const struct pb_target *target = search->target;
-    struct pb_walk_result hit, miss, past = {.low_cycles = INFINITY};
+    struct pb_walk_result hit, miss, bypass = {.low_cycles = INFINITY};
     double next_cycles = INFINITY; /* of a cache behind a small L2 */
     enum pb_status status = PB_OK;
 
@@ -319,12 +319,12 @@ enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *se
         status = find_small_l2(bench, search, recording, &next_cycles, err);
     if (status == PB_OK)
         status = take_reference(bench, search, target->path, recording, &hit, err);
-    if (status == PB_OK && target->past_path != target->path)
-        status = take_past(bench, search, &hit, recording, &past, err);
+    if (status == PB_OK && target->bypass_path != target->path)
+        status = take_bypass(bench, search, &hit, recording, &bypass, err);
     if (status == PB_OK)
         status = take_misses(bench, search, recording, &miss, err);
     if (status == PB_OK) { /* the large array may lie a level farther out than what answers first */
-        miss.low_cycles = fmin(miss.low_cycles, fmin(past.low_cycles, next_cycles));
+        miss.low_cycles = fmin(miss.low_cycles, fmin(bypass.low_cycles, next_cycles));
         set_limits(search, &hit, &miss);
     }
     return status;

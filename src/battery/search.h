@@ -13,9 +13,10 @@
 struct pb_target {
     const char *name; /* as the parameters call it */
     enum pb_path path;
-    enum pb_path past_path; /* the same array past this cache; path itself: there is no way past */
-    bool chip_wide; /* warmed by all SMs and emptied by a flush; else empty at every launch */
-    bool is_inner;  /* what it misses goes to a cache that no path reaches alone */
+    enum pb_path
+        bypass_path; /* the same array past this cache; path itself: there is no way past */
+    bool chip_wide;  /* warmed by all SMs and emptied by a flush; else empty at every launch */
+    bool is_inner;   /* what it misses goes to a cache that no path reaches alone */
     uint64_t stride_bytes; /* of the search; 0: 32, or 128 where laps are sampled */
     uint64_t small_bytes;  /* surely fits */
     uint64_t first_bytes;  /* of the coarse sweep */
@@ -68,7 +69,7 @@ enum pb_status pb_search_edge_again(struct pb_bench *bench, struct pb_search *se
                                     struct pb_recording *recording, struct pb_error *err);
 
 /*
- * The walks of line.c: cold, overflow and stride. Looks for the edge where bench->known lacks it,
+ * The walks of line.c: cold, overflow and stride. Looks for the edge where bench->hints lacks it,
  * and keeps edge and line there; both stay 0 where nothing overflows.
  */
 enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
@@ -79,18 +80,18 @@ enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
  * thousand slots of all of it, phase "overflow" some stretches between hits and misses, slot by
  * slot. *result_out: the latter; its count is 0 where all samples are alike.
  */
-enum pb_status pb_search_spread(struct pb_bench *bench, const struct pb_search *search,
-                                uint64_t footprint_bytes, uint64_t stride_bytes,
-                                struct pb_recording *recording, struct pb_walk_result *result_out,
-                                struct pb_error *err);
+enum pb_status pb_search_sampled(struct pb_bench *bench, const struct pb_search *search,
+                                 uint64_t footprint_bytes, uint64_t stride_bytes,
+                                 struct pb_recording *recording, struct pb_walk_result *result_out,
+                                 struct pb_error *err);
 
 /*
  * Begins a search of a cache whose edge and line an earlier test has found, or finds them here and
  * now: then fits_bytes is the edge and stride_bytes the line. PB_UNSUPPORTED: it has no edge.
  */
-enum pb_status pb_search_known(struct pb_bench *bench, enum pb_cache cache,
-                               struct pb_search *search, struct pb_recording *recording,
-                               struct pb_error *err);
+enum pb_status pb_search_from_hints(struct pb_bench *bench, enum pb_cache cache,
+                                    struct pb_search *search, struct pb_recording *recording,
+                                    struct pb_error *err);
 
 /* Does a stamped latency lie where this cache's misses do? */
 bool pb_search_is_miss(const struct pb_bench *bench, const struct pb_search *search,

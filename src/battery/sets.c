@@ -218,7 +218,7 @@ static enum pb_status sets(struct pb_bench *bench, enum pb_cache cache,
         return pb_fail(err, PB_UNSUPPORTED,
                        "%s of about %llu bytes is too large for passes over all of it",
                        search.target->name, (unsigned long long)bench->info.l2_bytes);
-    status = pb_search_known(bench, cache, &search, recording, err);
+    status = pb_search_from_hints(bench, cache, &search, recording, err);
     if (status != PB_OK)
         return status;
     lines = (size_t)(search.fits_bytes / search.stride_bytes);
@@ -228,7 +228,7 @@ static enum pb_status sets(struct pb_bench *bench, enum pb_cache cache,
     for (size_t i = 0; i < lines; i++)
         offsets[i] = i * search.stride_bytes;
     status = take_candidates(bench, &search, "conflict", offsets, lines, recording, err);
-    if (status == PB_OK && bench->known[cache].is_uneven && lines > LEFT_OUT)
+    if (status == PB_OK && bench->hints[cache].is_uneven && lines > LEFT_OUT)
         status = take_candidates(bench, &search, "conflict_short", offsets,
                                  lines - lines / LEFT_OUT, recording, err);
     for (size_t i = 0; i < lines; i++)

@@ -60,7 +60,7 @@ static enum pb_status make_plan(struct pb_bench *bench, struct pb_recording *rec
 
         if ((bench->info.capabilities & candidates[i].capability) == 0)
             continue;
-        status = pb_search_known(bench, candidates[i].cache, &search, recording, err);
+        status = pb_search_from_hints(bench, candidates[i].cache, &search, recording, err);
         if (status == PB_UNSUPPORTED) {
             leave_out(recording, path);
             continue;

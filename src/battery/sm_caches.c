@@ -1,7 +1,7 @@
 /*
  * Family map: what every SM has of its own, on many SMs at the same time.
  *
- * The same laps on each SM, by phase; the column sm_id tells the SMs apart:
+ * The same laps on each SM, by phase; the column sm_id distinguishes the SMs:
  *
  *   - l1_fits: nearly all that L1 holds, by its edge on the SM that was measured for it: one
  *     with a smaller L1 misses
@@ -137,7 +137,7 @@ static enum pb_status find_fitting(struct pb_bench *bench, enum pb_cache cache,
                                    struct pb_error *err)
 {
     struct pb_search search;
-    enum pb_status status = pb_search_known(bench, cache, &search, recording, err);
+    enum pb_status status = pb_search_from_hints(bench, cache, &search, recording, err);
 
     *bytes_out = status == PB_OK ? search.fits_bytes - search.fits_bytes / FITS_SHARE : 0;
     return status == PB_UNSUPPORTED || status == PB_NOT_FOUND ? PB_OK : status;

@@ -2,8 +2,8 @@
  * Family map: what a miss costs on every SM.
  *
  * A chip lacks other units than its neighbour, and one SM's way to L2, to DRAM or to the page
- * tables tells where it lies, not what the chip is like: so each SM walks on its own, over lines of
- * its own. The phase is what is missed; the column sm_id tells the SMs apart.
+ * tables shows where it lies, not what the chip is like: so each SM walks on its own, over lines of
+ * its own. The phase is what is missed; the column sm_id distinguishes the SMs.
  *
  *   l1, readonly, texture   lines that L2 holds, by this path through an empty cache: as many were
  *                           loaded past L1 just before, so that no translation is missed
@@ -34,7 +34,7 @@ enum {
     COLD_STRIDE_BYTES = 1024,
     COLD_STARTS = 4, /* so that all SMs together meet every line of 256 bytes */
     COLD_START_BYTES = COLD_STRIDE_BYTES / COLD_STARTS,
-    COUPLES = 64,
+    LOAD_PAIRS = 64,
     FAR_PAGES_MAX = 4096
 };
 
@@ -51,7 +51,7 @@ struct phase {
 };
 
 /* The pages of a walk over translations, and the slots to walk. */
-struct couples {
+struct load_pairs {
     const struct phase *phase;
     uint64_t pages;
     uint64_t *offset_bytes;
@@ -84,7 +84,7 @@ static enum pb_status take_constants(struct pb_bench *bench, uint32_t sm, const 
     const struct phase *phase = context;
     uint64_t least = pb_targets[PB_CACHE_CONSTANT_L15].small_bytes;
     uint64_t most = pb_targets[PB_CACHE_CONSTANT_L15].limit_bytes / 2;
-    uint64_t bytes = CONSTANT_SHARE * bench->known[PB_CACHE_CONSTANT].edge_bytes;
+    uint64_t bytes = CONSTANT_SHARE * bench->hints[PB_CACHE_CONSTANT].edge_bytes;
     struct pb_walk walk = {.path = phase->path,
                            .order = PB_ORDER_SEQUENTIAL,
                            .phase = phase->name,
@@ -124,24 +124,25 @@ static uint64_t slot_of(uint64_t page, uint64_t second, uint64_t word)
 }
 
 /* Both lines of each of the last pages, from *count on. */
-static void add_couples(struct couples *couples, uint64_t first_line, uint64_t word, size_t *count)
+static void add_pairs(struct load_pairs *load_pairs, uint64_t first_line, uint64_t word,
+                      size_t *count)
 {
-    for (uint64_t page = couples->pages - COUPLES; page < couples->pages; page++) {
-        couples->offset_bytes[(*count)++] = slot_of(page, first_line, word);
-        couples->offset_bytes[(*count)++] = slot_of(page, 1 - first_line, word);
+    for (uint64_t page = load_pairs->pages - LOAD_PAIRS; page < load_pairs->pages; page++) {
+        load_pairs->offset_bytes[(*count)++] = slot_of(page, first_line, word);
+        load_pairs->offset_bytes[(*count)++] = slot_of(page, 1 - first_line, word);
     }
 }
 
-static enum pb_status walk_couples(struct pb_bench *bench, uint32_t sm,
-                                   const struct couples *couples, size_t count, uint64_t warm,
-                                   struct pb_recording *recording, struct pb_error *err)
+static enum pb_status walk_pairs(struct pb_bench *bench, uint32_t sm,
+                                 const struct load_pairs *load_pairs, size_t count, uint64_t warm,
+                                 struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
                            .order = PB_ORDER_GIVEN,
-                           .phase = couples->phase->name,
-                           .footprint_bytes = couples->pages * far_page_bytes,
+                           .phase = load_pairs->phase->name,
+                           .footprint_bytes = load_pairs->pages * far_page_bytes,
                            .stride_bytes = far_page_bytes,
-                           .offset_bytes = couples->offset_bytes,
+                           .offset_bytes = load_pairs->offset_bytes,
                            .offset_count = count,
                            .warm = warm,
                            .record = warm == PB_WALK_LAP ? PB_WALK_LAP : count - warm,
@@ -152,31 +153,31 @@ static enum pb_status walk_couples(struct pb_bench *bench, uint32_t sm,
 }
 
 /* A lap by one word of each line, then by another one and the other line first. */
-static enum pb_status take_near_couples(struct pb_bench *bench, uint32_t sm, const void *context,
-                                        struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_near_pairs(struct pb_bench *bench, uint32_t sm, const void *context,
+                                      struct pb_recording *recording, struct pb_error *err)
 {
-    struct couples couples = *(const struct couples *)context;
+    struct load_pairs load_pairs = *(const struct load_pairs *)context;
     size_t count = 0;
 
-    couples.pages = COUPLES;
-    add_couples(&couples, 0, 0, &count);
-    add_couples(&couples, 1, 1, &count);
-    return walk_couples(bench, sm, &couples, count, PB_WALK_LAP, recording, err);
+    load_pairs.pages = LOAD_PAIRS;
+    add_pairs(&load_pairs, 0, 0, &count);
+    add_pairs(&load_pairs, 1, 1, &count);
+    return walk_pairs(bench, sm, &load_pairs, count, PB_WALK_LAP, recording, err);
 }
 
 /* Both lines are brought near, and then left for all other pages: what translates them is gone. */
-static enum pb_status take_far_couples(struct pb_bench *bench, uint32_t sm, const void *context,
-                                       struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_far_pairs(struct pb_bench *bench, uint32_t sm, const void *context,
+                                     struct pb_recording *recording, struct pb_error *err)
 {
-    struct couples couples = *(const struct couples *)context;
+    struct load_pairs load_pairs = *(const struct load_pairs *)context;
     size_t count = 0, warm;
 
-    add_couples(&couples, 0, 1, &count);
-    for (uint64_t page = 0; page < couples.pages - COUPLES; page++)
-        couples.offset_bytes[count++] = slot_of(page, 0, 0);
+    add_pairs(&load_pairs, 0, 1, &count);
+    for (uint64_t page = 0; page < load_pairs.pages - LOAD_PAIRS; page++)
+        load_pairs.offset_bytes[count++] = slot_of(page, 0, 0);
     warm = count;
-    add_couples(&couples, sm % 2, 0, &count);
-    return walk_couples(bench, sm, &couples, count, warm, recording, err);
+    add_pairs(&load_pairs, sm % 2, 0, &count);
+    return walk_pairs(bench, sm, &load_pairs, count, warm, recording, err);
 }
 
 /* Where less memory is free than there was, half of it must do. */
@@ -184,19 +185,19 @@ static enum pb_status take_translations(struct pb_bench *bench, const struct pha
                                         struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t room = bench->info.memory_free_bytes - reserve_bytes;
-    struct couples couples = {.phase = phase, .pages = room / far_page_bytes};
+    struct load_pairs load_pairs = {.phase = phase, .pages = room / far_page_bytes};
     enum pb_status status = PB_NO_MEMORY;
 
-    if (couples.pages > FAR_PAGES_MAX)
-        couples.pages = FAR_PAGES_MAX;
-    couples.offset_bytes =
-        malloc((couples.pages + 4 * (uint64_t)COUPLES) * sizeof(*couples.offset_bytes));
-    if (couples.offset_bytes == NULL)
+    if (load_pairs.pages > FAR_PAGES_MAX)
+        load_pairs.pages = FAR_PAGES_MAX;
+    load_pairs.offset_bytes =
+        malloc((load_pairs.pages + 4 * (uint64_t)LOAD_PAIRS) * sizeof(*load_pairs.offset_bytes));
+    if (load_pairs.offset_bytes == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating slots in %llu pages",
-                       (unsigned long long)couples.pages);
-    for (; status == PB_NO_MEMORY && couples.pages > 2 * COUPLES; couples.pages /= 2)
-        status = pb_sms_each(bench, phase->take, &couples, recording, err);
-    free(couples.offset_bytes);
+                       (unsigned long long)load_pairs.pages);
+    for (; status == PB_NO_MEMORY && load_pairs.pages > 2 * LOAD_PAIRS; load_pairs.pages /= 2)
+        status = pb_sms_each(bench, phase->take, &load_pairs, recording, err);
+    free(load_pairs.offset_bytes);
     return status;
 }
 
@@ -206,8 +207,8 @@ static const struct phase phases[] = {
     {"texture", PB_PATH_TEXTURE, PB_CAP_TEXTURE, PB_STANDARD, take_lines},
     {"constant_l1", PB_PATH_CONSTANT, PB_CAP_CONSTANT, PB_STANDARD, take_constants},
     {"constant_l15", PB_PATH_CONSTANT, PB_CAP_CONSTANT, PB_STANDARD, take_cold_constants},
-    {"tlb_l1", PB_PATH_GLOBAL_CG, 0, PB_STANDARD, take_near_couples},
-    {"tlb_l2", PB_PATH_GLOBAL_CG, 0, PB_STANDARD, take_far_couples},
+    {"tlb_l1", PB_PATH_GLOBAL_CG, 0, PB_STANDARD, take_near_pairs},
+    {"tlb_l2", PB_PATH_GLOBAL_CG, 0, PB_STANDARD, take_far_pairs},
 };
 
 static enum pb_status take_phase(struct pb_bench *bench, const struct phase *phase,

@@ -3,7 +3,7 @@
  *
  * One load in each of n pages, lap after lap past L1, in lines of L2 that differ: what is slower
  * than L2 is translation. A trace holds a whole lap, or the first 512 loads of a longer one. Where
- * the latencies rise, the number of pages is looked for at which they begin to (reach.c).
+ * the latencies rise, the number of pages is looked for at which they begin to (tlb_sweep.c).
  *
  *   stride2, stride4, … stride64   pages so many MiB apart
  *   fine64k, fine512k              slots so many KiB apart: pages smaller than 2 MiB would show
@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "battery/reach.h"
 #include "battery/tests.h"
+#include "battery/tlb_sweep.h"
 #include "battery/walk.h"
 
 enum {
@@ -33,28 +33,28 @@ enum {
 static const uint64_t kib = (uint64_t)1 << 10, mib = (uint64_t)1 << 20;
 
 /* Slot i in page i: neighbours lie in different lines, and so do the repeats. */
-static uint64_t slot_offset(const struct pb_reach *reach, uint64_t page)
+static uint64_t slot_offset(const struct pb_tlb_sweep *sweep, uint64_t page)
 {
-    uint64_t spread = reach->stride_bytes < mib ? reach->stride_bytes : mib;
-    uint64_t shift = reach->repeat * spread / REPEATS_MAX;
+    uint64_t spread = sweep->stride_bytes < mib ? sweep->stride_bytes : mib;
+    uint64_t shift = sweep->repeat * spread / REPEATS_MAX;
 
-    return page * reach->stride_bytes + (page * LINE_BYTES + shift) % spread;
+    return page * sweep->stride_bytes + (page * LINE_BYTES + shift) % spread;
 }
 
-static enum pb_status take_plain(struct pb_bench *bench, struct pb_reach *reach,
+static enum pb_status take_plain(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
                                  struct pb_recording *recording, struct pb_error *err)
 {
-    uint64_t *offsets = malloc(reach->most_pages * sizeof(*offsets));
+    uint64_t *offsets = malloc(sweep->most_pages * sizeof(*offsets));
     enum pb_status status;
 
     if (offsets == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %llu pages",
-                       (unsigned long long)reach->most_pages);
-    for (uint64_t i = 0; i < reach->most_pages; i++)
-        offsets[i] = slot_offset(reach, i);
-    reach->offset_bytes = offsets;
-    status = pb_reach_sweep(bench, reach, recording, err);
-    reach->offset_bytes = NULL;
+                       (unsigned long long)sweep->most_pages);
+    for (uint64_t i = 0; i < sweep->most_pages; i++)
+        offsets[i] = slot_offset(sweep, i);
+    sweep->offset_bytes = offsets;
+    status = pb_tlb_sweep_run(bench, sweep, recording, err);
+    sweep->offset_bytes = NULL;
     free(offsets);
     return status;
 }
@@ -85,13 +85,13 @@ static enum pb_status take_fine(struct pb_bench *bench, uint64_t room,
     uint64_t span = room < span_bytes ? room : span_bytes;
 
     for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
-        struct pb_reach reach = {.phase = fine[i].phase,
-                                 .stride_bytes = fine[i].stride_bytes,
-                                 .each_pages = PER_OCTAVE,
-                                 .per_octave = PER_OCTAVE,
-                                 .most_pages = span / fine[i].stride_bytes,
-                                 .record_loads = PB_REACH_LOADS};
-        enum pb_status status = take_plain(bench, &reach, recording, err);
+        struct pb_tlb_sweep sweep = {.phase = fine[i].phase,
+                                     .stride_bytes = fine[i].stride_bytes,
+                                     .each_pages = PER_OCTAVE,
+                                     .per_octave = PER_OCTAVE,
+                                     .most_pages = span / fine[i].stride_bytes,
+                                     .record_loads = PB_TLB_SWEEP_LOADS};
+        enum pb_status status = take_plain(bench, &sweep, recording, err);
 
         if (status != PB_OK)
             return status;
@@ -104,28 +104,28 @@ static enum pb_status take_stride(struct pb_bench *bench, uint64_t stride_mib, u
                                   struct pb_recording *recording, uint64_t *walked_out,
                                   struct pb_error *err)
 {
-    struct pb_reach reach = {.phase = pb_reach_phase(stride_mib * mib),
-                             .stride_bytes = stride_mib * mib,
-                             .each_pages = stride_mib == 2 ? EACH_PAGES : EACH_PAGES_FAR,
-                             .per_octave = PER_OCTAVE,
-                             .most_pages = room / (stride_mib * mib),
-                             .record_loads = PB_REACH_LOADS};
-    enum pb_status status = take_plain(bench, &reach, recording, err);
+    struct pb_tlb_sweep sweep = {.phase = pb_tlb_sweep_phase(stride_mib * mib),
+                                 .stride_bytes = stride_mib * mib,
+                                 .each_pages = stride_mib == 2 ? EACH_PAGES : EACH_PAGES_FAR,
+                                 .per_octave = PER_OCTAVE,
+                                 .most_pages = room / (stride_mib * mib),
+                                 .record_loads = PB_TLB_SWEEP_LOADS};
+    enum pb_status status = take_plain(bench, &sweep, recording, err);
 
-    if (reach.most_pages * reach.stride_bytes > *walked_out)
-        *walked_out = reach.most_pages * reach.stride_bytes;
-    reach.repeat = 1;
-    reach.each_pages = PER_OCTAVE;
-    reach.record_loads = PB_REACH_LOADS_OF_SETS;
+    if (sweep.most_pages * sweep.stride_bytes > *walked_out)
+        *walked_out = sweep.most_pages * sweep.stride_bytes;
+    sweep.repeat = 1;
+    sweep.each_pages = PER_OCTAVE;
+    sweep.record_loads = PB_TLB_SWEEP_LOADS_OF_SETS;
     if (status == PB_OK && stride_mib == 32)
-        status = take_plain(bench, &reach, recording, err);
+        status = take_plain(bench, &sweep, recording, err);
     return status;
 }
 
 enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    uint64_t room = pb_reach_room(bench), walked = 0;
+    uint64_t room = pb_tlb_sweep_bytes_max(bench), walked = 0;
     enum pb_status status = take_reference(bench, recording, err);
 
     if (status == PB_OK && room < 4 * mib)

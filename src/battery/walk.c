@@ -172,7 +172,7 @@ static bool is_second_cache_enough(const struct pb_walk *walk, size_t slots)
 /*
  * Does it stay in its SM, once warm, but for misses of a cache there that L2 answers? What begins
  * cold, or was warmed by another path, may miss in every load. Two SMs of a GPC that take such a
- * chase at the same time fall into step: the one that records asks for each line 43 cycles after
+ * chase at the same time fall into step: the one that records requests each line 43 cycles after
  * the other one, and has its answer as much earlier, since requests of a GPC are merged (an H200).
  */
 static bool is_confined(const struct pb_bench *bench, const struct pb_walk *walk, size_t slots)

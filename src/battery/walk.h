@@ -1,7 +1,7 @@
 /*
  * Private to the battery: one chase taken and filed as a point.
  *
- * A walk says which slots of an array are visited in which order; the device is asked for a traced
+ * A walk says which slots of an array are visited in which order; the device runs a traced
  * or a timed chase; point and accesses go into the recording.
  */
 #ifndef PB_BATTERY_WALK_H

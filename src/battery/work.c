@@ -34,30 +34,16 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_work *work, u
     return bench->device->ops->work(bench->device, work, cycles_out, err);
 }
 
-/* Numbers of SMs and room for their cycles, for free(). */
-struct sms {
-    double *numbers;
-    uint64_t *cycles;
-};
-
-static enum pb_status open_sms(const struct pb_bench *bench, struct sms *sms_out,
-                               struct pb_error *err)
+/* Cycles of each SM, for free(), and the matrix that they fill. */
+static enum pb_status open_matrix(const struct pb_bench *bench, const struct pb_grid_axis *axes,
+                                  size_t rank, const char *unit, const char *description,
+                                  struct pb_matrix *matrix, uint64_t **cycles_out,
+                                  struct pb_error *err)
 {
-    size_t count = bench->info.sm_count;
-
-    sms_out->numbers = malloc(count * sizeof(*sms_out->numbers));
-    sms_out->cycles = calloc(count, sizeof(*sms_out->cycles));
-    if (sms_out->numbers == NULL || sms_out->cycles == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", count);
-    for (size_t i = 0; i < count; i++)
-        sms_out->numbers[i] = (double)i;
-    return PB_OK;
-}
-
-static void close_sms(struct sms *sms)
-{
-    free(sms->cycles);
-    free(sms->numbers);
+    *cycles_out = calloc(bench->info.sm_count, sizeof(**cycles_out));
+    if (*cycles_out == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", bench->info.sm_count);
+    return pb_grid_open(matrix, axes, rank, unit, description, err);
 }
 
 /*
@@ -70,8 +56,8 @@ static bool fit(const struct pb_bench *bench, struct pb_work *work)
 
     if (work->kind == PB_WORK_SHARED && bench->info.shared_per_cta_bytes > 0)
         room = bench->info.shared_per_cta_bytes;
-    if (work->kind == PB_WORK_L1 && bench->known[PB_CACHE_L1].edge_bytes > 0)
-        room = bench->known[PB_CACHE_L1].edge_bytes;
+    if (work->kind == PB_WORK_L1 && bench->hints[PB_CACHE_L1].edge_bytes > 0)
+        room = bench->hints[PB_CACHE_L1].edge_bytes;
     if (room < wanted)
         work->bytes = room / step * step;
     if (work->bytes == 0)
@@ -90,31 +76,30 @@ enum pb_status pb_test_read_peak(struct pb_bench *bench, struct pb_recording *re
         {.kind = PB_WORK_L2, .bytes = L2_BYTES, .repeats = REPEATS_L2, .sm = -1}};
     static const double words[WORDS] = {4, 8, 16};
     size_t sm_count = bench->info.sm_count, taken = 0;
-    struct sms sms = {NULL, NULL};
-    enum pb_status status = open_sms(bench, &sms, err);
+    uint64_t *cycles = NULL;
+    enum pb_status status;
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("memory", "what is read", memories),
         PB_GRID_VALUES("word", "byte", "of one load of a thread", words),
-        {"sm", "", "streaming multiprocessor", sms.numbers, NULL, sm_count},
+        PB_GRID_SMS(bench),
     };
 
-    if (status == PB_OK)
-        status = pb_grid_open(&recording->matrix, axes, 3, "byte/cycle",
-                              "read by one SM while all read", err);
+    status = open_matrix(bench, axes, 3, "byte/cycle", "read by one SM while all read",
+                         &recording->matrix, &cycles, err);
     for (size_t i = 0; i < MEMORIES * WORDS && status == PB_OK; i++) {
         struct pb_work work = works[i / WORDS];
 
         work.word_bytes = (uint32_t)words[i % WORDS];
         if (!fit(bench, &work))
             continue;
-        status = take(bench, &work, sms.cycles, err);
+        status = take(bench, &work, cycles, err);
         for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++)
             recording->matrix.values[i * sm_count + sm] =
-                (double)work.bytes * work.repeats / (double)sms.cycles[sm];
+                (double)work.bytes * work.repeats / (double)cycles[sm];
         taken += status == PB_OK;
         status = pb_grid_forgive(status);
     }
-    close_sms(&sms);
+    free(cycles);
     return status == PB_OK && taken == 0 ? PB_UNSUPPORTED : status;
 }
 
@@ -123,33 +108,31 @@ enum pb_status pb_test_l2_read(struct pb_bench *bench, struct pb_recording *reco
 {
     static const char *const company[] = {"alone", "together"};
     size_t sm_count = bench->info.sm_count;
-    struct sms sms = {NULL, NULL};
+    uint64_t *cycles = NULL;
     struct pb_work work = {.kind = PB_WORK_L2, .word_bytes = 16, .bytes = L2_BYTES, .sm = -1};
-    enum pb_status status = open_sms(bench, &sms, err);
+    enum pb_status status;
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("company", "which SMs read", company),
-        {"sm", "", "streaming multiprocessor", sms.numbers, NULL, sm_count},
+        PB_GRID_SMS(bench),
     };
 
-    if (status == PB_OK)
-        status =
-            pb_grid_open(&recording->matrix, axes, 2, "byte/cycle", "read from L2 by an SM", err);
+    status = open_matrix(bench, axes, 2, "byte/cycle", "read from L2 by an SM", &recording->matrix,
+                         &cycles, err);
     work.repeats = REPEATS_ALONE;
     for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++) {
         work.sm = (int64_t)sm;
-        status = take(bench, &work, sms.cycles, err);
+        status = take(bench, &work, cycles, err);
         if (status == PB_OK)
-            recording->matrix.values[sm] =
-                (double)work.bytes * work.repeats / (double)sms.cycles[sm];
+            recording->matrix.values[sm] = (double)work.bytes * work.repeats / (double)cycles[sm];
     }
     work.sm = -1;
     work.repeats = REPEATS_L2;
     if (status == PB_OK)
-        status = take(bench, &work, sms.cycles, err);
+        status = take(bench, &work, cycles, err);
     for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++)
         recording->matrix.values[sm_count + sm] =
-            (double)work.bytes * work.repeats / (double)sms.cycles[sm];
-    close_sms(&sms);
+            (double)work.bytes * work.repeats / (double)cycles[sm];
+    free(cycles);
     return status;
 }
 
@@ -181,8 +164,8 @@ enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *
     size_t sm_count = bench->info.sm_count;
     const uint32_t counts[PATTERNS] = {1, 32, (uint32_t)sm_count * PB_WORK_THREADS};
     double lines[LINES];
-    struct sms sms = {NULL, NULL};
-    enum pb_status status = open_sms(bench, &sms, err);
+    uint64_t *cycles = NULL;
+    enum pb_status status;
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("pattern", "what the threads add to", patterns),
         PB_GRID_VALUES("line", "byte", "offset of the first word", lines),
@@ -190,9 +173,8 @@ enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *
 
     for (size_t i = 0; i < LINES; i++)
         lines[i] = (double)(i * LINE_STEP_BYTES);
-    if (status == PB_OK)
-        status = pb_grid_open(&recording->matrix, axes, 2, "1/cycle",
-                              "additions of all threads of all SMs", err);
+    status = open_matrix(bench, axes, 2, "1/cycle", "additions of all threads of all SMs",
+                         &recording->matrix, &cycles, err);
     for (size_t i = 0; i < PATTERNS * LINES && status == PB_OK; i++) {
         struct pb_work work = {.kind = PB_WORK_ATOMIC,
                                .word_bytes = 4,
@@ -201,12 +183,12 @@ enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *
                                .offset_bytes = i % LINES * LINE_STEP_BYTES,
                                .sm = -1};
 
-        status = take(bench, &work, sms.cycles, err);
+        status = take(bench, &work, cycles, err);
         if (status == PB_OK)
             recording->matrix.values[i] = (double)sm_count * PB_WORK_THREADS * work.repeats /
-                                          (double)largest(sms.cycles, sm_count);
+                                          (double)largest(cycles, sm_count);
     }
-    close_sms(&sms);
+    free(cycles);
     return status;
 }
 
@@ -218,7 +200,7 @@ enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording 
     uint64_t offsets[SIDE_LINES];
     uint32_t latency[SIDE_LINES];
     double lines[SIDE_LINES];
-    struct sms sms = {NULL, NULL};
+    uint64_t *cycles = NULL;
     const struct pb_map map = {.touch = PB_TOUCH_ATOMIC,
                                .offset_bytes = offsets,
                                .offset_count = SIDE_LINES,
@@ -229,15 +211,15 @@ enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording 
         PB_GRID_VALUES("line", "byte", "offset of the word", lines),
         PB_GRID_LABELS("quantity", "cycle, 1/cycle", quantities),
     };
-    enum pb_status status = open_sms(bench, &sms, err);
+    enum pb_status status;
 
     for (size_t i = 0; i < SIDE_LINES; i++) {
         offsets[i] = i * SIDE_STEP_BYTES;
         lines[i] = (double)offsets[i];
     }
-    if (status == PB_OK)
-        status = pb_grid_open(&recording->matrix, axes, 2, "by quantity",
-                              "additions of one SM, by where the word lies", err);
+    status =
+        open_matrix(bench, axes, 2, "by quantity", "additions of one SM, by where the word lies",
+                    &recording->matrix, &cycles, err);
     if (status == PB_OK)
         status = bench->device->ops->map(bench->device, &map, latency, err);
     for (size_t i = 0; i < SIDE_LINES && status == PB_OK; i++) {
@@ -248,13 +230,13 @@ enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording 
                                      .offset_bytes = offsets[i],
                                      .sm = sm};
 
-        status = take(bench, &work, sms.cycles, err);
+        status = take(bench, &work, cycles, err);
         recording->matrix.values[2 * i] = latency[i];
         if (status == PB_OK)
             recording->matrix.values[2 * i + 1] =
-                (double)PB_WORK_THREADS * ADDS_ALONE / (double)sms.cycles[sm];
+                (double)PB_WORK_THREADS * ADDS_ALONE / (double)cycles[sm];
     }
-    close_sms(&sms);
+    free(cycles);
     return status;
 }
 
@@ -275,12 +257,12 @@ enum pb_status pb_test_bulk_copy(struct pb_bench *bench, struct pb_recording *re
         PB_GRID_LABELS("quantity", "cycle, byte/cycle of an SM", quantities),
     };
     size_t sm_count = bench->info.sm_count;
-    struct sms sms = {NULL, NULL};
-    enum pb_status status = open_sms(bench, &sms, err);
+    uint64_t *cycles = NULL;
+    enum pb_status status;
 
-    if (status == PB_OK)
-        status = pb_grid_open(&recording->matrix, axes, 2, "by quantity",
-                              "asynchronous copies from L2 to shared memory", err);
+    status =
+        open_matrix(bench, axes, 2, "by quantity", "asynchronous copies from L2 to shared memory",
+                    &recording->matrix, &cycles, err);
     for (size_t i = 0; i < SIZES && status == PB_OK; i++) {
         struct pb_work work = {.kind = PB_WORK_BULK,
                                .word_bytes = (uint32_t)sizes[i],
@@ -288,20 +270,20 @@ enum pb_status pb_test_bulk_copy(struct pb_bench *bench, struct pb_recording *re
                                .repeats = COPIES,
                                .depth = 1};
 
-        status = take(bench, &work, sms.cycles, err);
+        status = take(bench, &work, cycles, err);
         if (status == PB_OK)
-            recording->matrix.values[2 * i] = (double)sms.cycles[0] / COPIES;
+            recording->matrix.values[2 * i] = (double)cycles[0] / COPIES;
         work.sm = -1;
         work.depth = COPIES_AT_ONCE;
         work.repeats = COPIES * COPIES_AT_ONCE;
         if (status == PB_OK)
-            status = take(bench, &work, sms.cycles, err);
+            status = take(bench, &work, cycles, err);
         if (status != PB_OK)
             break;
-        qsort(sms.cycles, sm_count, sizeof(*sms.cycles), compare);
+        qsort(cycles, sm_count, sizeof(*cycles), compare);
         recording->matrix.values[2 * i + 1] =
-            sizes[i] * work.repeats / (double)sms.cycles[sm_count / 2];
+            sizes[i] * work.repeats / (double)cycles[sm_count / 2];
     }
-    close_sms(&sms);
+    free(cycles);
     return status;
 }

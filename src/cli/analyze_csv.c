@@ -1,17 +1,13 @@
 /* The parameters of all devices as comma-separated values, for those without HDF5 and JSON. */
 #include "cli/analyze_rows.h"
+#include "cli/atomic_file.h"
 #include "cli/csv.h"
-#include "cli/outlet.h"
 
 static const char header[] =
     "device,model,memory,parameter,value,unit,low,high,confidence,method,evidence,reason\n";
 
-static bool is_csv(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, header);
-}
-
-static const struct pb_outlet_kind csv_kind = {"a table of plumb-analyze --csv", is_csv};
+static const struct pb_atomic_file_kind csv_kind = {.name = "a table of plumb-analyze --csv",
+                                                    .opening = header};
 
 static void put_text(const char *text, FILE *file)
 {
@@ -45,23 +41,23 @@ static void put_row(const struct pb_parameter_row *row, const char *model, FILE 
 enum pb_status pb_results_write_csv(const struct pb_results *results, const char *path,
                                     struct pb_error *err)
 {
-    struct pb_outlet *outlet = NULL;
-    enum pb_status status = pb_outlet_open(path, &csv_kind, &outlet, err);
+    struct pb_atomic_file *output = NULL;
+    enum pb_status status = pb_atomic_file_open(path, &csv_kind, &output, err);
     size_t count = results->device_count * results->parameter_count;
 
     if (status != PB_OK)
         return status;
-    fputs(header, pb_outlet_file(outlet));
+    fputs(header, pb_atomic_file_stream(output));
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         struct pb_parameter_row row;
 
         status = pb_results_read(results, i, 1, &row, err);
         if (status == PB_OK)
             put_row(&row, results->devices[i / results->parameter_count].model,
-                    pb_outlet_file(outlet));
+                    pb_atomic_file_stream(output));
     }
     if (status == PB_OK)
-        return pb_outlet_commit(outlet, err);
-    pb_outlet_abandon(outlet);
+        return pb_atomic_file_commit(output, err);
+    pb_atomic_file_abandon(output);
     return status;
 }

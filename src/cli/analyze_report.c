@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/outlet.h"
+#include "cli/atomic_file.h"
 #include "core/json.h"
 
 struct pb_analysis_report {
-    struct pb_outlet *outlet;
+    struct pb_atomic_file *output;
     const char *path;
     size_t devices;
 };
@@ -20,12 +20,8 @@ struct pb_analysis_report {
 static const char opening[] = "{\"schema\": 2, \"devices\": [";
 static const char closing[] = "\n]}\n";
 
-static bool is_report(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
-static const struct pb_outlet_kind report_kind = {"a report of plumb-analyze", is_report};
+static const struct pb_atomic_file_kind report_kind = {.name = "a report of plumb-analyze",
+                                                       .opening = opening};
 
 enum pb_status pb_report_open(const char *path, struct pb_analysis_report **report_out,
                               struct pb_error *err)
@@ -36,12 +32,12 @@ enum pb_status pb_report_open(const char *path, struct pb_analysis_report **repo
     if (report == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a report");
     report->path = path;
-    status = pb_outlet_open(path, &report_kind, &report->outlet, err);
+    status = pb_atomic_file_open(path, &report_kind, &report->output, err);
     if (status != PB_OK) {
         free(report);
         return status;
     }
-    fputs(opening, pb_outlet_file(report->outlet));
+    fputs(opening, pb_atomic_file_stream(report->output));
     *report_out = report;
     return PB_OK;
 }
@@ -211,7 +207,7 @@ enum pb_status pb_report_add(struct pb_analysis_report *report, const char *key,
                              const struct pb_agreement *agreement, struct pb_error *err)
 {
     json_t *device = describe_device(key, model, info, parameters, agreement);
-    FILE *file = pb_outlet_file(report->outlet);
+    FILE *file = pb_atomic_file_stream(report->output);
     bool failed = fputs(report->devices == 0 ? "\n" : ",\n", file) == EOF;
 
     failed |= json_dumpf(device, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) != 0;
@@ -227,8 +223,8 @@ enum pb_status pb_report_commit(struct pb_analysis_report *report, struct pb_err
 {
     enum pb_status status;
 
-    fputs(closing, pb_outlet_file(report->outlet));
-    status = pb_outlet_commit(report->outlet, err);
+    fputs(closing, pb_atomic_file_stream(report->output));
+    status = pb_atomic_file_commit(report->output, err);
     free(report);
     return status;
 }
@@ -237,6 +233,6 @@ void pb_report_abandon(struct pb_analysis_report *report)
 {
     if (report == NULL)
         return;
-    pb_outlet_abandon(report->outlet);
+    pb_atomic_file_abandon(report->output);
     free(report);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analysis/version.h"
+#include "core/reserve.h"
 
 static void format_number(double value, bool is_mask, char *text, size_t size)
 {
@@ -110,6 +111,23 @@ static enum pb_status write_rows(FILE *file, const char *key,
     return status;
 }
 
+void pb_agreement_row_of(const char *key, const struct pb_agreement_test *test,
+                         struct pb_agreement_row *row_out)
+{
+    *row_out = (struct pb_agreement_row){.accesses = test->accesses,
+                                         .agreed = test->agreed,
+                                         .contradicted = test->contradicted,
+                                         .undetermined = test->undetermined,
+                                         .parameter_accesses = test->reasons[0].accesses,
+                                         .worst_point = test->worst_point,
+                                         .worst_accesses = test->worst_accesses,
+                                         .worst_contradicted = test->worst_contradicted};
+    PB_TEXT_SET(row_out->device, key);
+    PB_TEXT_SET(row_out->test, test->test);
+    PB_TEXT_SET(row_out->parameter, test->reasons[0].name);
+    pb_agreement_describe_reasons(test, row_out->reasons, sizeof(row_out->reasons));
+}
+
 static enum pb_status write_agreement(struct pb_results *results, const char *key,
                                       const struct pb_agreement *agreement, struct pb_error *err)
 {
@@ -118,20 +136,9 @@ static enum pb_status write_agreement(struct pb_results *results, const char *ke
     if (results->agreement == NULL)
         return pb_fail(err, PB_IO, "no temporary file for the agreement: %s", strerror(errno));
     for (size_t i = 0; i < agreement->count; i++) {
-        const struct pb_agreement_test *test = &agreement->tests[i];
-        struct pb_agreement_row row = {.accesses = test->accesses,
-                                       .agreed = test->agreed,
-                                       .contradicted = test->contradicted,
-                                       .undetermined = test->undetermined,
-                                       .parameter_accesses = test->reasons[0].accesses,
-                                       .worst_point = test->worst_point,
-                                       .worst_accesses = test->worst_accesses,
-                                       .worst_contradicted = test->worst_contradicted};
+        struct pb_agreement_row row;
 
-        PB_TEXT_SET(row.device, key);
-        PB_TEXT_SET(row.test, test->test);
-        PB_TEXT_SET(row.parameter, test->reasons[0].name);
-        pb_agreement_describe_reasons(test, row.reasons, sizeof(row.reasons));
+        pb_agreement_row_of(key, &agreement->tests[i], &row);
         if (fwrite(&row, sizeof(row), 1, results->agreement) != 1)
             return pb_fail(err, PB_IO, "temporary file of the agreement: %s", strerror(errno));
     }
@@ -213,27 +220,21 @@ static enum pb_status add_value(struct pb_results *results, const struct pb_metr
         return status;
     if (row == NULL || row->metric.quantum != metric->quantum)
         value.quantum = metric->quantum;
-    if (stored->value_count == results->value_capacity) {
-        size_t capacity = results->value_capacity == 0 ? 1024 : 2 * results->value_capacity;
-        struct pb_metric_value *grown = realloc(stored->values, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu numbers", capacity);
-        stored->values = grown;
-        results->value_capacity = capacity;
-    }
-    stored->values[stored->value_count++] = value;
-    return PB_OK;
+    status =
+        PB_RESERVE(stored->values, stored->value_count, results->value_capacity, "numbers", err);
+    if (status == PB_OK)
+        stored->values[stored->value_count++] = value;
+    return status;
 }
 
-enum pb_status pb_results_add_metrics(struct pb_results *results, const struct pb_sheet *sheet,
-                                      struct pb_error *err)
+enum pb_status pb_results_add_metrics(struct pb_results *results,
+                                      const struct pb_features *features, struct pb_error *err)
 {
     struct pb_stored_metrics *stored = &results->metrics;
     struct pb_analysed_device *grown;
     enum pb_status status = PB_OK;
 
-    if (sheet->subject_count == 0)
+    if (features->subject_count == 0)
         return PB_OK;
     grown = realloc(stored->devices, (stored->device_count + 1) * sizeof(*grown));
     if (grown == NULL)
@@ -242,16 +243,16 @@ enum pb_status pb_results_add_metrics(struct pb_results *results, const struct p
     stored->devices = grown;
     grown += stored->device_count++;
     memset(grown, 0, sizeof(*grown));
-    PB_TEXT_SET(grown->device, sheet->subjects->key);
-    PB_TEXT_SET(grown->missing, sheet->subjects->missing);
-    grown->outcomes = sheet->subjects->endings;
-    grown->battery = sheet->subjects->tests;
-    grown->measured_seconds = sheet->subjects->measured_seconds;
-    for (size_t i = 0; i < sheet->metric_count && status == PB_OK; i++) {
-        struct pb_reading cell = pb_sheet_cell(sheet, 0, i);
+    PB_TEXT_SET(grown->device, features->subjects->key);
+    PB_TEXT_SET(grown->missing, features->subjects->missing);
+    grown->outcomes = features->subjects->endings;
+    grown->battery = features->subjects->tests;
+    grown->measured_seconds = features->subjects->measured_seconds;
+    for (size_t i = 0; i < features->metric_count && status == PB_OK; i++) {
+        struct pb_reading cell = pb_features_reading(features, 0, i);
 
         if (isfinite(cell.value))
-            status = add_value(results, &sheet->metrics[i], cell, i, err);
+            status = add_value(results, &features->metrics[i], cell, i, err);
     }
     return status;
 }

@@ -6,7 +6,7 @@
 
 #include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
-#include "analysis/verdict/sheet.h"
+#include "analysis/verdict/features.h"
 #include "core/error.h"
 #include "core/identity.h"
 #include "h5schema/file.h"
@@ -36,15 +36,18 @@ struct pb_results {
 /* A parameter of a device as the fleet file keeps it. */
 void pb_parameter_row_of(const char *key, const struct pb_parameter *parameter,
                          struct pb_parameter_row *row_out);
+void pb_agreement_row_of(const char *key, const struct pb_agreement_test *test,
+                         struct pb_agreement_row *row_out);
 
 /* PB_NO_MEMORY; PB_IO: no temporary file, or no room in it. */
 enum pb_status pb_results_add(struct pb_results *results, const char *key, const char *model,
                               const struct pb_parameters *parameters,
                               const struct pb_agreement *agreement, struct pb_error *err);
 
-/* Adds the metrics of the one device of a sheet; one without a device has none. PB_NO_MEMORY. */
-enum pb_status pb_results_add_metrics(struct pb_results *results, const struct pb_sheet *sheet,
-                                      struct pb_error *err);
+/* Adds the metrics of the one device of a feature table; one without a device has none.
+ * PB_NO_MEMORY. */
+enum pb_status pb_results_add_metrics(struct pb_results *results,
+                                      const struct pb_features *features, struct pb_error *err);
 void pb_results_set_info(struct pb_results *results, const struct pb_device_info *info); /* of the
                                                                                  last one */
 void pb_results_clear(struct pb_results *results); /* NULL is allowed */

@@ -49,12 +49,12 @@ static const struct pb_cell *find_typical(const struct column *column)
     size_t most = 0;
 
     for (size_t i = 0; i < column->count; i++) {
-        size_t friends = 0;
+        size_t agreeing = 0;
 
         for (size_t j = 0; j < column->count; j++)
-            friends += agree(column, &column->cells[j], &column->cells[i]);
-        if (friends > most) {
-            most = friends;
+            agreeing += agree(column, &column->cells[j], &column->cells[i]);
+        if (agreeing > most) {
+            most = agreeing;
             typical = &column->cells[i];
         }
         if (2 * most > column->count) /* a majority cannot be outnumbered */
@@ -227,7 +227,7 @@ static void make_line(struct column *column, struct pb_line *line)
     join_agreeing(column, line);
 }
 
-/* Is the line one that was asked for? */
+/* Is the line one that was requested? */
 static bool is_wanted(const struct pb_line *line, const struct pb_view *view)
 {
     return (view->memory == NULL || strcmp(view->memory, line->memory) == 0) &&

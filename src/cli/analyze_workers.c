@@ -16,7 +16,7 @@ struct pb_workers {
     const char *path;
     const struct pb_key *keys;
     size_t count, next;
-    bool with_metrics;
+    enum pb_wanted wanted;
     struct pb_worker workers[PB_WORKERS_MAX];
     size_t jobs;
 };
@@ -30,59 +30,75 @@ struct answer {
     bool has_metrics;
 };
 
-/* What the device is compared by; nothing where it cannot be read, which whoever compares reports.
- */
+/* What the device is compared by. */
 static enum pb_status observe(struct pb_device_source *source, const struct pb_device_info *info,
-                              const struct pb_parameters *parameters, struct pb_sheet *sheet_out,
-                              struct pb_error *err)
+                              const struct pb_parameters *parameters,
+                              struct pb_features *features_out, struct pb_error *err)
 {
     struct pb_recordings recordings = {source, pb_device_source_load};
     struct pb_subject subject = {.info = *info};
-    struct pb_witness witness = {
+    struct pb_metric_source metric_source = {
         .subject = &subject, .recordings = &recordings, .parameters = parameters};
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_state *states = NULL;
     struct pb_key *tests = NULL;
     enum pb_status status;
 
     PB_TEXT_SET(subject.key, source->key);
-    status = pb_reader_states(source->reader, source->key, &states, &witness.state_count, err);
+    status =
+        pb_reader_states(source->reader, source->key, &states, &metric_source.state_count, err);
     if (status == PB_OK)
-        status = pb_reader_tests(source->reader, source->key, &tests, &witness.test_count, err);
-    witness.states = states;
-    witness.tests = (const char(*)[PB_KEY_LENGTH])tests;
+        status =
+            pb_reader_tests(source->reader, source->key, &tests, &metric_source.test_count, err);
+    metric_source.states = states;
+    metric_source.tests = (const char(*)[PB_KEY_LENGTH])tests;
     if (status == PB_OK)
-        status = pb_observe(&sheet, &witness, err);
+        status = pb_observe(&features, &metric_source, err);
     free(tests);
     free(states);
     if (status == PB_OK)
-        *sheet_out = sheet;
+        *features_out = features;
     else
-        pb_sheet_clear(&sheet);
-    return status == PB_NO_MEMORY ? status : PB_OK;
+        pb_features_clear(&features);
+    return status;
 }
 
-static enum pb_status analyse(struct pb_reader *reader, const char *key, bool with_metrics,
+static enum pb_status infer(struct pb_device_source *source, const struct pb_device_info *info,
+                            struct pb_device_result *result, struct pb_error *err)
+{
+    struct pb_recordings recordings = {source, pb_device_source_load};
+    char place[PB_MESSAGE_LENGTH];
+    enum pb_status status;
+
+    snprintf(place, sizeof(place), "/devices/%s", source->key);
+    status = pb_infer_device(info, place, &recordings, &result->parameters, &result->analysed, err);
+    if (status == PB_OK)
+        status = pb_policies_by_replay(&result->parameters, place, &recordings, err);
+    if (status == PB_OK)
+        status = pb_agreement_measure(&result->parameters, &recordings, &result->agreement, err);
+    return status;
+}
+
+static enum pb_status analyse(struct pb_reader *reader, const char *key, enum pb_wanted wanted,
                               struct pb_device_result *result_out, struct pb_error *err)
 {
     struct pb_device_source source = {.reader = reader, .key = key};
-    struct pb_recordings recordings = {&source, pb_device_source_load};
     struct pb_device_result result = {.analysed = 0};
     struct pb_device_info info;
-    char place[PB_MESSAGE_LENGTH];
     enum pb_status status = pb_reader_device(reader, key, &info, err);
 
     if (status != PB_OK)
         return status;
-    snprintf(place, sizeof(place), "/devices/%s", key);
-    status = pb_infer_device(&info, place, &recordings, &result.parameters, &result.analysed, err);
-    if (status != PB_OK)
-        return status;
-    status = pb_policies_by_replay(&result.parameters, place, &recordings, err);
-    if (status == PB_OK)
-        status = pb_agreement_measure(&result.parameters, &recordings, &result.agreement, err);
-    if (status == PB_OK && with_metrics)
-        status = observe(&source, &info, &result.parameters, &result.sheet, err);
+    if ((wanted & PB_WANT_PARAMETERS) != 0)
+        status = infer(&source, &info, &result, err);
+    if (status == PB_OK && (wanted & PB_WANT_METRICS) != 0) {
+        bool is_inferred = (wanted & PB_WANT_PARAMETERS) != 0;
+
+        status =
+            observe(&source, &info, is_inferred ? &result.parameters : NULL, &result.features, err);
+        if (is_inferred && status != PB_NO_MEMORY)
+            status = PB_OK; /* whoever compares reports that it cannot */
+    }
     if (status != PB_OK) {
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
@@ -95,15 +111,15 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key, bool wi
     return PB_OK;
 }
 
-/* The device's row of the sheet, then each metric and its cell. */
-static bool send_sheet(int pipe, const struct pb_sheet *sheet)
+/* The device's row of the feature table, then each metric and its cell. */
+static bool send_features(int pipe, const struct pb_features *features)
 {
-    bool is_sent = pb_worker_send(pipe, sheet->subjects, sizeof(*sheet->subjects));
+    bool is_sent = pb_worker_send(pipe, features->subjects, sizeof(*features->subjects));
 
-    for (size_t i = 0; i < sheet->metric_count && is_sent; i++) {
-        struct pb_reading cell = pb_sheet_cell(sheet, 0, i);
+    for (size_t i = 0; i < features->metric_count && is_sent; i++) {
+        struct pb_reading cell = pb_features_reading(features, 0, i);
 
-        is_sent = pb_worker_send(pipe, &sheet->metrics[i], sizeof(sheet->metrics[i])) &&
+        is_sent = pb_worker_send(pipe, &features->metrics[i], sizeof(features->metrics[i])) &&
                   pb_worker_send(pipe, &cell, sizeof(cell));
     }
     return is_sent;
@@ -121,26 +137,26 @@ static bool send_answer(int pipe, enum pb_status status, const struct pb_device_
         answer.analysed = result->analysed;
         answer.parameters = result->parameters.count;
         answer.agreement = result->agreement.count;
-        answer.metrics = result->sheet.metric_count;
-        answer.has_metrics = result->sheet.subject_count > 0;
+        answer.metrics = result->features.metric_count;
+        answer.has_metrics = result->features.subject_count > 0;
     }
     return pb_worker_send(pipe, &answer, sizeof(answer)) &&
            pb_worker_send(pipe, result->parameters.items,
                           answer.parameters * sizeof(*result->parameters.items)) &&
            pb_worker_send(pipe, result->agreement.tests,
                           answer.agreement * sizeof(*result->agreement.tests)) &&
-           (!answer.has_metrics || send_sheet(pipe, &result->sheet));
+           (!answer.has_metrics || send_features(pipe, &result->features));
 }
 
 /* One device by a reader of its own: what HDF5 keeps of a file's objects grows while it is open. */
-static enum pb_status open_and_analyse(const char *path, const char *key, bool with_metrics,
+static enum pb_status open_and_analyse(const char *path, const char *key, enum pb_wanted wanted,
                                        struct pb_device_result *result_out, struct pb_error *err)
 {
     struct pb_reader *reader = NULL;
     enum pb_status status = pb_reader_open(path, &reader, err);
 
     if (status == PB_OK)
-        status = analyse(reader, key, with_metrics, result_out, err);
+        status = analyse(reader, key, wanted, result_out, err);
     pb_reader_close(reader);
     return status;
 }
@@ -150,22 +166,22 @@ static void work(void *context, size_t first, int pipe)
 {
     const struct pb_workers *workers = context;
     struct pb_error err = PB_ERROR_INIT;
-    bool heard = true;
+    bool is_sent = true;
 
-    for (size_t i = first; i < workers->count && heard; i += workers->jobs) {
+    for (size_t i = first; i < workers->count && is_sent; i += workers->jobs) {
         struct pb_device_result result = {.analysed = 0};
-        enum pb_status status = open_and_analyse(workers->path, workers->keys[i].text,
-                                                 workers->with_metrics, &result, &err);
+        enum pb_status status =
+            open_and_analyse(workers->path, workers->keys[i].text, workers->wanted, &result, &err);
 
-        heard = send_answer(pipe, status, &result, &err) && status == PB_OK;
+        is_sent = send_answer(pipe, status, &result, &err) && status == PB_OK;
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
-        pb_sheet_clear(&result.sheet);
+        pb_features_clear(&result.features);
     }
 }
 
 enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, size_t count,
-                                size_t jobs, bool with_metrics, struct pb_workers **workers_out,
+                                size_t jobs, enum pb_wanted wanted, struct pb_workers **workers_out,
                                 struct pb_error *err)
 {
     struct pb_workers *workers = calloc(1, sizeof(*workers));
@@ -176,7 +192,7 @@ enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, siz
     jobs = jobs > PB_WORKERS_MAX ? PB_WORKERS_MAX : jobs;
     jobs = jobs > count ? count : jobs;
     *workers = (struct pb_workers){
-        .path = path, .keys = keys, .count = count, .jobs = jobs, .with_metrics = with_metrics};
+        .path = path, .keys = keys, .count = count, .jobs = jobs, .wanted = wanted};
     for (size_t i = 0; i < jobs && status == PB_OK; i++)
         status = pb_worker_start(workers->workers, i, work, workers, err);
     if (status != PB_OK) {
@@ -226,16 +242,16 @@ static enum pb_status take_agreement(struct pb_worker *worker, const struct answ
     return PB_OK;
 }
 
-static enum pb_status take_sheet(struct pb_worker *worker, const struct answer *answer,
-                                 struct pb_sheet *sheet_out, struct pb_error *err)
+static enum pb_status receive_features(struct pb_worker *worker, const struct answer *answer,
+                                       struct pb_features *features_out, struct pb_error *err)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_subject subject;
     size_t row = 0;
     enum pb_status status = pb_worker_receive(worker, &subject, sizeof(subject), err);
 
     if (status == PB_OK)
-        status = pb_sheet_add_subject(&sheet, &subject, &row, err);
+        status = pb_features_add_subject(&features, &subject, &row, err);
     for (size_t i = 0; i < answer->metrics && status == PB_OK; i++) {
         struct pb_metric metric;
         struct pb_reading cell;
@@ -244,12 +260,12 @@ static enum pb_status take_sheet(struct pb_worker *worker, const struct answer *
         if (status == PB_OK)
             status = pb_worker_receive(worker, &cell, sizeof(cell), err);
         if (status == PB_OK)
-            status = pb_sheet_set(&sheet, row, &metric, cell, err);
+            status = pb_features_set(&features, row, &metric, cell, err);
     }
     if (status == PB_OK)
-        *sheet_out = sheet;
+        *features_out = features;
     else
-        pb_sheet_clear(&sheet);
+        pb_features_clear(&features);
     return status;
 }
 
@@ -270,7 +286,7 @@ enum pb_status pb_workers_next(struct pb_workers *workers, struct pb_device_resu
         return status;
     status = take_agreement(worker, &answer, &result.agreement, err);
     if (status == PB_OK && answer.has_metrics)
-        status = take_sheet(worker, &answer, &result.sheet, err);
+        status = receive_features(worker, &answer, &result.features, err);
     if (status != PB_OK) {
         pb_agreement_clear(&result.agreement);
         pb_parameters_clear(&result.parameters);

@@ -12,7 +12,7 @@
 
 #include "analysis/agreement/agreement.h"
 #include "analysis/parameter.h"
-#include "analysis/verdict/sheet.h"
+#include "analysis/verdict/features.h"
 #include "core/error.h"
 #include "core/identity.h"
 #include "h5schema/file.h"
@@ -21,25 +21,30 @@ enum { PB_WORKERS_MAX = 256 };
 
 struct pb_workers;
 
+/* What is to be found of each device. */
+enum pb_wanted {
+    PB_WANT_PARAMETERS = 1, /* and how much of the accesses they predict */
+    PB_WANT_METRICS = 2     /* what devices are compared by */
+};
+
 /* What was found of one device. */
 struct pb_device_result {
     char model[PB_TEXT_LENGTH];
     struct pb_device_info info;      /* as the driver states it */
     struct pb_parameters parameters; /* for pb_parameters_clear() */
     struct pb_agreement agreement;   /* for pb_agreement_clear() */
-    struct pb_sheet sheet;           /* its metrics, where wanted; for pb_sheet_clear() */
+    struct pb_features features;     /* its metrics; for pb_features_clear() */
     size_t analysed;                 /* recordings that could be read */
 };
 
 /*
  * Starts `jobs` workers (1 … PB_WORKERS_MAX, no more than devices) over keys[count] of the file.
- * with_metrics: results have what devices are compared by, too. The caller has it open nowhere, and
- * keeps path and keys until pb_workers_stop().
+ * The caller has it open nowhere, and keeps path and keys until pb_workers_stop().
  *
  * PB_NO_MEMORY; PB_IO: no process or pipe
  */
 enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, size_t count,
-                                size_t jobs, bool with_metrics, struct pb_workers **workers_out,
+                                size_t jobs, enum pb_wanted wanted, struct pb_workers **workers_out,
                                 struct pb_error *err);
 
 /*

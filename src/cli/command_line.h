@@ -32,7 +32,7 @@ struct pb_command_line {
 
 /*
  * Parses the whole command line; numbers are checked, and what the program needs is there, unless
- * an option asks for an answer (--help). pb_command_line_clear() it.
+ * an option requests an answer (--help). pb_command_line_clear() it.
  *
  * PB_INVALID: err says in one line what is wrong, and what was perhaps meant; line_out is empty
  */

@@ -10,6 +10,7 @@
 
 #include "analysis/kernel/text.h"
 #include "core/record.h"
+#include "core/reserve.h"
 
 enum { FIELDS_MAX = 1024, NONE = -1 };
 
@@ -38,7 +39,7 @@ struct table {
     int columns[METRIC_COUNT];
     struct pb_counter_row *rows;
     int ranks[PB_COUNTER_COUNT]; /* of the last row's values */
-    size_t count, room;
+    size_t count, capacity;
     char last_launch[64];
 };
 
@@ -148,15 +149,11 @@ static bool parse_number(const char *text, double *number_out)
 
 static enum pb_status add_row(struct table *table, const char *kernel, struct pb_error *err)
 {
-    if (table->count == table->room) {
-        size_t room = table->room == 0 ? 32 : 2 * table->room;
-        struct pb_counter_row *rows = realloc(table->rows, room * sizeof(*rows));
+    enum pb_status status =
+        PB_RESERVE(table->rows, table->count, table->capacity, "rows of counters", err);
 
-        if (rows == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu rows of counters", room);
-        table->rows = rows;
-        table->room = room;
-    }
+    if (status != PB_OK)
+        return status;
     pb_kernel_base_name(kernel, table->rows[table->count].kernel,
                         sizeof(table->rows[table->count].kernel));
     for (size_t i = 0; i < PB_COUNTER_COUNT; i++) {

@@ -7,6 +7,7 @@
 #include "analysis/verdict/metric.h"
 #include "cli/diff.h"
 #include "core/quantity.h"
+#include "core/reserve.h"
 
 /* Of measured quantities that are no metric. */
 static const double default_tolerance = 0.02;
@@ -78,7 +79,7 @@ static double compare_lists(const char *a, const char *b)
     return largest;
 }
 
-/* Fills `difference` and tells whether a and b, both determined, differ. */
+/* Fills `difference` and returns whether a and b, both determined, differ. */
 static bool differ(const struct pb_diff_value *a, const struct pb_diff_value *b, double tolerance,
                    struct pb_difference *difference)
 {
@@ -107,17 +108,12 @@ static bool differ(const struct pb_diff_value *a, const struct pb_diff_value *b,
 static enum pb_status add(struct pb_differences *differences,
                           const struct pb_difference *difference, struct pb_error *err)
 {
-    if (differences->count == differences->capacity) {
-        size_t capacity = differences->capacity == 0 ? 64 : 2 * differences->capacity;
-        struct pb_difference *items = realloc(differences->items, capacity * sizeof(*items));
+    enum pb_status status = PB_RESERVE(differences->items, differences->count,
+                                       differences->capacity, "differences", err);
 
-        if (items == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu differences", capacity);
-        differences->items = items;
-        differences->capacity = capacity;
-    }
-    differences->items[differences->count++] = *difference;
-    return PB_OK;
+    if (status == PB_OK)
+        differences->items[differences->count++] = *difference;
+    return status;
 }
 
 static const struct pb_diff_value *find(const struct pb_diff_device *device,

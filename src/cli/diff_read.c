@@ -9,6 +9,7 @@
 #include "cli/analyze_workers.h"
 #include "cli/diff.h"
 #include "cli/worker.h"
+#include "core/reserve.h"
 #include "h5schema/file.h"
 
 static enum pb_status out_of_memory(const struct pb_diff_side *side, struct pb_error *err)
@@ -23,17 +24,11 @@ static enum pb_status add_value(struct pb_diff_device *device, const struct pb_p
 {
     const char *slash = strrchr(row->evidence, '/');
     struct pb_diff_value *value;
+    enum pb_status status =
+        PB_RESERVE(device->values, device->count, device->capacity, "parameters", err);
 
-    if (device->count == device->capacity) {
-        size_t capacity = device->capacity == 0 ? 256 : 2 * device->capacity;
-        struct pb_diff_value *values = realloc(device->values, capacity * sizeof(*values));
-
-        if (values == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %zu parameters",
-                           device->key, capacity);
-        device->values = values;
-        device->capacity = capacity;
-    }
+    if (status != PB_OK)
+        return status;
     value = &device->values[device->count];
     *value = (struct pb_diff_value){
         .number = row->number, .low = row->low, .high = row->high, .confidence = row->confidence};
@@ -59,7 +54,7 @@ static void clear_device(struct pb_diff_device *device)
     *device = (struct pb_diff_device){.values = NULL};
 }
 
-struct taker {
+struct row_sink {
     struct pb_diff_side *side;
     struct pb_diff_device *last; /* rows of a device follow each other */
 };
@@ -67,17 +62,17 @@ struct taker {
 static enum pb_status take_row(void *context, const struct pb_parameter_row *row,
                                struct pb_error *err)
 {
-    struct taker *taker = context;
-    struct pb_diff_side *side = taker->side;
+    struct row_sink *row_sink = context;
+    struct pb_diff_side *side = row_sink->side;
 
-    for (size_t i = 0;
-         i < side->count && (taker->last == NULL || strcmp(taker->last->key, row->device) != 0);
+    for (size_t i = 0; i < side->count &&
+                       (row_sink->last == NULL || strcmp(row_sink->last->key, row->device) != 0);
          i++)
         if (strcmp(side->devices[i].key, row->device) == 0)
-            taker->last = &side->devices[i];
-    if (taker->last == NULL || strcmp(taker->last->key, row->device) != 0)
+            row_sink->last = &side->devices[i];
+    if (row_sink->last == NULL || strcmp(row_sink->last->key, row->device) != 0)
         return PB_OK; /* not of the chosen ones */
-    return add_value(taker->last, row, err);
+    return add_value(row_sink->last, row, err);
 }
 
 /* Parameters of the devices for which the file has none stored. */
@@ -94,8 +89,8 @@ static enum pb_status infer(struct pb_diff_side *side, struct pb_error *err)
             count++;
         }
     if (status == PB_OK && count > 0)
-        status =
-            pb_workers_start(side->path, keys, count, pb_worker_processors(), false, &workers, err);
+        status = pb_workers_start(side->path, keys, count, pb_worker_processors(),
+                                  PB_WANT_PARAMETERS, &workers, err);
     side->is_stored = count == 0;
     for (size_t i = 0, k = 0; i < side->count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};
@@ -321,11 +316,11 @@ static const char *split(struct pb_diff_side *side)
 }
 
 /* What the file does not have, or no more, is inferred. */
-static enum pb_status read_stored(struct pb_reader *reader, struct taker *taker,
+static enum pb_status read_stored(struct pb_reader *reader, struct row_sink *row_sink,
                                   struct pb_error *err)
 {
     struct pb_error reason = PB_ERROR_INIT;
-    enum pb_status status = pb_stored_parameters(reader, take_row, taker, &reason);
+    enum pb_status status = pb_stored_parameters(reader, take_row, row_sink, &reason);
 
     return status == PB_OK || status == PB_NOT_FOUND ? PB_OK
                                                      : pb_fail(err, status, "%s", reason.message);
@@ -335,7 +330,7 @@ enum pb_status pb_diff_read(const char *name, struct pb_diff_side *side_out, str
 {
     struct pb_diff_side *side = side_out;
     struct pb_reader *reader = NULL;
-    struct taker taker = {side, NULL};
+    struct row_sink row_sink = {side, NULL};
     const char *device;
     bool is_model = false;
     enum pb_status status;
@@ -350,7 +345,7 @@ enum pb_status pb_diff_read(const char *name, struct pb_diff_side *side_out, str
     if (status == PB_OK && device != NULL)
         status = choose(side, device, &is_model, err);
     if (status == PB_OK)
-        status = read_stored(reader, &taker, err);
+        status = read_stored(reader, &row_sink, err);
     pb_reader_close(reader);
     if (status == PB_OK)
         status = infer(side, err);

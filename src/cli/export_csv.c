@@ -23,7 +23,8 @@ static bool is_export(const char *head, size_t length)
 
 enum { DIGITS = 17 }; /* so many that a double is the same again */
 
-const struct pb_outlet_kind pb_export_kind = {"a table of plumb-export", is_export};
+const struct pb_atomic_file_kind pb_export_kind = {.name = "a table of plumb-export",
+                                                   .is_one = is_export};
 
 static void put_name(const char *name, const char *unit, FILE *file)
 {

@@ -7,11 +7,11 @@
 
 #include <stdio.h>
 
-#include "cli/outlet.h"
+#include "cli/atomic_file.h"
 #include "core/record.h"
 #include "h5schema/schema.h"
 
-extern const struct pb_outlet_kind pb_export_kind;
+extern const struct pb_atomic_file_kind pb_export_kind;
 
 /* Rows of a table, a column for each field of the schema. */
 void pb_export_rows(const struct pb_object *object, const void *rows, size_t count, FILE *file);

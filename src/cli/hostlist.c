@@ -101,14 +101,14 @@ static void print_range(FILE *text, struct host *hosts, size_t count, struct hos
         fprintf(text, "-%s", last->name + last->prefix);
 }
 
-static bool are_kin(const struct host *a, const struct host *b)
+static bool have_one_prefix(const struct host *a, const struct host *b)
 {
     return a->width > 0 && b->width > 0 && a->prefix == b->prefix &&
            strncmp(a->name, b->name, a->prefix) == 0;
 }
 
 /* Hosts [at, end) share their prefix. */
-static void print_kin(FILE *text, struct host *hosts, size_t at, size_t end)
+static void print_hosts(FILE *text, struct host *hosts, size_t at, size_t end)
 {
     const char *separator = "";
 
@@ -140,11 +140,11 @@ enum pb_status pb_hostlist_fold(const char *const *hosts, size_t count, char **t
         return status;
     text = open_memstream(&bytes, &size);
     for (size_t at = 0, end; text != NULL && at < kept; at = end) {
-        for (end = at + 1; end < kept && are_kin(&sorted[at], &sorted[end]);)
+        for (end = at + 1; end < kept && have_one_prefix(&sorted[at], &sorted[end]);)
             end++;
         if (at > 0)
             fputc(',', text);
-        print_kin(text, sorted, at, end);
+        print_hosts(text, sorted, at, end);
     }
     free(sorted);
     if (text == NULL || fclose(text) != 0) {

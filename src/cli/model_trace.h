@@ -4,7 +4,7 @@
 
 #include "analysis/kernel/trace.h"
 
-/* Any trace, told apart by content; pb_trace_close() it. */
+/* Any trace, recognised by its content; pb_trace_close() it. */
 enum pb_status pb_model_trace_open(const char *path, struct pb_trace *trace_out,
                                    struct pb_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * Private to plumb-outliers: what its parts hand to each other. Reading fills a sheet, the analysis
- * judges it, and each kind of output is one function over the ruling.
+ * Private to plumb-outliers: what its parts hand to each other. Reading fills a feature table, the
+ * analysis judges it, and each kind of output is one function over the ruling.
  */
 #ifndef PB_CLI_OUTLIERS_H
 #define PB_CLI_OUTLIERS_H
@@ -9,29 +9,30 @@
 #include <stdio.h>
 
 #include "analysis/verdict/evenness.h"
+#include "analysis/verdict/features.h"
 #include "analysis/verdict/finding.h"
 #include "analysis/verdict/policy.h"
 #include "analysis/verdict/reference.h"
 #include "analysis/verdict/score.h"
-#include "analysis/verdict/sheet.h"
-#include "cli/outlet.h"
+#include "cli/atomic_file.h"
 #include "cli/terminal.h"
 #include "h5schema/rows.h"
 
 /* Files of earlier runs, in the order in which they were named. */
-struct pb_pasts {
+struct pb_earlier_runs {
     char **paths;
     size_t count;
 };
 
 /*
- * Adds a file, or each *.h5 of a folder by name; pb_pasts_clear() on failure too.
+ * Adds a file, or each *.h5 of a folder by name; pb_earlier_runs_clear() on failure too.
  *
  * PB_IO: a folder that cannot be read. PB_INVALID: one without fleet files.
  */
-enum pb_status pb_pasts_add(struct pb_pasts *pasts, const char *path, struct pb_error *err);
+enum pb_status pb_earlier_runs_add(struct pb_earlier_runs *runs, const char *path,
+                                   struct pb_error *err);
 
-void pb_pasts_clear(struct pb_pasts *pasts);
+void pb_earlier_runs_clear(struct pb_earlier_runs *runs);
 
 /*
  * Reads a site's policy: rules by cause and by metric, muted findings. pb_policy_clear() it, on
@@ -52,12 +53,12 @@ enum pb_status pb_references_load(struct pb_references *references_out, struct p
 /* All there is to tell of one fleet file. */
 struct pb_ruling {
     const char *file;
-    struct pb_pasts pasts; /* the baseline */
+    struct pb_earlier_runs runs; /* the baseline */
     struct pb_policy policy;
     struct pb_references references;
     struct pb_evenness evenness;
     struct pb_run run;
-    struct pb_sheet sheet;
+    struct pb_features features;
     struct pb_scores scores;
     struct pb_findings findings;
     enum pb_severity status; /* of the whole: its value is the exit code */
@@ -65,25 +66,25 @@ struct pb_ruling {
 };
 
 /*
- * Reads every device of a fleet file into a sheet, and a row for each rank without a device. What
- * plumb-analyze has kept in the file is taken from there, as long as it is by this version and from
- * the file as it is; other devices are inferred, by as many processes as there are processors; each
- * has one test of one device in memory at a time. The file stays as it is.
- * pb_sheet_clear() the sheet, on failure too.
+ * Reads every device of a fleet file into a feature table, and a row for each rank without a
+ * device. What plumb-analyze has kept in the file is taken from there, as long as it is by this
+ * version and from the file as it is; other devices are inferred, by as many processes as there are
+ * processors; each has one test of one device in memory at a time. The file stays as it is.
+ * pb_features_clear() the feature table, on failure too.
  *
- * announce  told before each rank how many have been read; NULL: nobody is
+ * announce  called before each rank with how many have been read; NULL: not
  *
  * PB_INVALID: no fleet file of this schema, or no rank in it.
  */
 enum pb_status pb_outliers_read(const char *path,
                                 void (*announce)(const char *path, size_t done, size_t count),
-                                struct pb_run *run_out, struct pb_sheet *sheet,
+                                struct pb_run *run_out, struct pb_features *features,
                                 struct pb_error *err);
 
 /* What a fleet is judged by, and compared with. */
 struct pb_ruling_options {
-    const char *policy;                        /* a site's; NULL: none */
-    const struct pb_pasts *baseline, *history; /* NULL: none */
+    const char *policy;                               /* a site's; NULL: none */
+    const struct pb_earlier_runs *baseline, *history; /* NULL: none */
     void (*announce)(const char *path, size_t done,
                      size_t count); /* as pb_outliers_read() has it */
 };
@@ -143,7 +144,7 @@ enum pb_status pb_ruling_store(const struct pb_ruling *ruling, const char *path,
     OUTPUT(FLOORS, floors)
 
 #define OUTPUT(option, name)                                                                       \
-    extern const struct pb_outlet_kind pb_ruling_##name##_kind;                                    \
+    extern const struct pb_atomic_file_kind pb_ruling_##name##_kind;                               \
     enum pb_status pb_ruling_write_##name(const struct pb_ruling *ruling, FILE *file,              \
                                           struct pb_error *err);
 PB_RULING_OUTPUTS(OUTPUT)

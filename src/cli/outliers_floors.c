@@ -17,12 +17,8 @@ static const double rate_per_number = 0.001;
 
 static const char opening[] = "{\n \"tool\": \"plumb-floors\"";
 
-static bool is_floors(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
-const struct pb_outlet_kind pb_ruling_floors_kind = {"floors of plumb-outliers", is_floors};
+const struct pb_atomic_file_kind pb_ruling_floors_kind = {.name = "floors of plumb-outliers",
+                                                          .opening = opening};
 
 static bool has_floor(const struct pb_metric *metric)
 {
@@ -47,7 +43,7 @@ static json_t *limits_of_peers(const struct pb_ruling *ruling, size_t group)
     json_t *limits = json_array();
 
     for (size_t m = 0; m < scores->metric_count; m++) {
-        const struct pb_metric *metric = &ruling->sheet.metrics[m];
+        const struct pb_metric *metric = &ruling->features.metrics[m];
         const struct pb_norm *norm = &scores->norms[group * scores->metric_count + m];
         struct pb_null null;
         double range;
@@ -67,8 +63,8 @@ static json_t *limits_of_reference(const struct pb_ruling *ruling,
 {
     json_t *limits = json_array();
 
-    for (size_t m = 0; m < ruling->sheet.metric_count; m++) {
-        const struct pb_metric *metric = &ruling->sheet.metrics[m];
+    for (size_t m = 0; m < ruling->features.metric_count; m++) {
+        const struct pb_metric *metric = &ruling->features.metrics[m];
         const struct pb_reference_number *number = pb_reference_number_of(reference, metric);
 
         if (number != NULL && has_floor(metric))
@@ -83,9 +79,9 @@ static json_t *limits_of_reference(const struct pb_ruling *ruling,
 static json_t *describe_group(const struct pb_ruling *ruling, size_t g)
 {
     const struct pb_group *group = &ruling->scores.groups[g];
-    const char *model = ruling->sheet.subjects[group->members[0]].info.model;
+    const char *model = ruling->features.subjects[group->members[0]].info.model;
     bool is_simulated =
-        pb_backend_is_simulated(ruling->sheet.subjects[group->members[0]].info.backend);
+        pb_backend_is_simulated(ruling->features.subjects[group->members[0]].info.backend);
     const struct pb_reference *reference =
         is_simulated ? NULL : pb_reference_find(&ruling->references, model);
     json_t *object = json_object(), *limits;

@@ -11,12 +11,8 @@
 /* A report is known again by how it begins: keys come in the order in which they are set. */
 static const char opening[] = "{\n \"tool\": \"plumb-outliers\"";
 
-static bool is_report(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
-const struct pb_outlet_kind pb_ruling_json_kind = {"a report of plumb-outliers", is_report};
+const struct pb_atomic_file_kind pb_ruling_json_kind = {.name = "a report of plumb-outliers",
+                                                        .opening = opening};
 
 static void set_text(json_t *object, const char *key, const char *text)
 {
@@ -48,7 +44,7 @@ static json_t *describe_members(const struct pb_ruling *ruling, const struct pb_
     json_t *list = json_array();
 
     for (size_t i = 0; i < members->count; i++) {
-        const struct pb_subject *subject = &ruling->sheet.subjects[members->subjects[i]];
+        const struct pb_subject *subject = &ruling->features.subjects[members->subjects[i]];
         json_t *member = json_object();
 
         set_text_or_null(member, "device", subject->key);
@@ -138,7 +134,7 @@ static json_t *describe_group(const struct pb_ruling *ruling, size_t g)
     set_text(object, "name", group->name);
     for (size_t i = 0; i < group->member_count; i++)
         json_array_append_new(devices,
-                              pb_json_of_text(ruling->sheet.subjects[group->members[i]].key));
+                              pb_json_of_text(ruling->features.subjects[group->members[i]].key));
     json_object_set_new(object, "devices", devices);
     set_count(object, "baseline_devices", group->baseline_count);
     json_object_set_new(object, "sufficient", json_boolean(group->sufficient));
@@ -146,7 +142,7 @@ static json_t *describe_group(const struct pb_ruling *ruling, size_t g)
         const struct pb_norm *norm = &scores->norms[g * scores->metric_count + m];
 
         if (norm->peers > 0)
-            json_array_append_new(metrics, describe_norm(&ruling->sheet.metrics[m], norm));
+            json_array_append_new(metrics, describe_norm(&ruling->features.metrics[m], norm));
     }
     json_object_set_new(object, "metrics", metrics);
     return object;
@@ -179,8 +175,8 @@ static json_t *describe_evenness(const struct pb_ruling *ruling)
         return json_null();
     object = json_object();
     set_number(object, "value", evenness->value);
-    set_text(object, "device", ruling->sheet.subjects[evenness->subject].key);
-    set_text(object, "metric", ruling->sheet.metrics[evenness->metric].name);
+    set_text(object, "device", ruling->features.subjects[evenness->subject].key);
+    set_text(object, "metric", ruling->features.metrics[evenness->metric].name);
     return object;
 }
 
@@ -194,9 +190,9 @@ static json_t *describe_run(const struct pb_ruling *ruling)
     json_object_set_new(object, "complete", json_boolean(ruling->run.complete != 0));
     json_object_set_new(object, "simulated", json_boolean(pb_ruling_simulated(ruling) > 0));
     set_text_or_null(object, "policy", ruling->policy.file);
-    set_text_or_null(object, "baseline", ruling->pasts.count > 0 ? ruling->pasts.paths[0] : NULL);
-    for (size_t i = 0; i < ruling->pasts.count; i++)
-        json_array_append_new(baselines, pb_json_of_text(ruling->pasts.paths[i]));
+    set_text_or_null(object, "baseline", ruling->runs.count > 0 ? ruling->runs.paths[0] : NULL);
+    for (size_t i = 0; i < ruling->runs.count; i++)
+        json_array_append_new(baselines, pb_json_of_text(ruling->runs.paths[i]));
     json_object_set_new(object, "baselines", baselines);
     return object;
 }

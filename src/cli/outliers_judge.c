@@ -8,8 +8,9 @@
 #include "cli/outliers.h"
 
 /* Does a baseline, of which these subjects are, have any device of a model that the fleet has? */
-static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct pb_sheet *base,
-                                     size_t first, const char *path, struct pb_error *err)
+static enum pb_status check_baseline(const struct pb_features *fleet,
+                                     const struct pb_features *base, size_t first, const char *path,
+                                     struct pb_error *err)
 {
     const char *model = "none";
 
@@ -27,37 +28,38 @@ static enum pb_status check_baseline(const struct pb_sheet *fleet, const struct 
                    fleet->subject_count > 0 ? fleet->subjects[0].info.model : "none", model);
 }
 
-/* All of them into one sheet: the last row of a device counts where only one does. */
-static enum pb_status read_pasts(const struct pb_pasts *pasts,
-                                 const struct pb_ruling_options *options,
-                                 struct pb_sheet *sheet_out, struct pb_error *err)
+/* All of them into one feature table: the last row of a device counts where only one does. */
+static enum pb_status read_runs(const struct pb_earlier_runs *runs,
+                                const struct pb_ruling_options *options,
+                                struct pb_features *features_out, struct pb_error *err)
 {
-    size_t count = pasts == NULL ? 0 : pasts->count;
+    size_t count = runs == NULL ? 0 : runs->count;
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < count && status == PB_OK; i++) {
-        size_t first = sheet_out->subject_count;
+        size_t first = features_out->subject_count;
         struct pb_run run;
 
-        status = pb_outliers_read(pasts->paths[i], options->announce, &run, sheet_out, err);
-        for (size_t k = first; k < sheet_out->subject_count; k++)
-            sheet_out->subjects[k].run = i;
+        status = pb_outliers_read(runs->paths[i], options->announce, &run, features_out, err);
+        for (size_t k = first; k < features_out->subject_count; k++)
+            features_out->subjects[k].run = i;
     }
     return status;
 }
 
 /* Each file of a baseline must have something to say of the fleet. */
-static enum pb_status check_baselines(const struct pb_pasts *pasts, const struct pb_sheet *fleet,
-                                      const struct pb_sheet *base, struct pb_error *err)
+static enum pb_status check_baselines(const struct pb_earlier_runs *runs,
+                                      const struct pb_features *fleet,
+                                      const struct pb_features *base, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
-    if (pasts == NULL || pasts->count == 0)
+    if (runs == NULL || runs->count == 0)
         return PB_OK;
     for (size_t first = 0; first < base->subject_count && status == PB_OK;) {
         size_t run = base->subjects[first].run;
 
-        status = check_baseline(fleet, base, first, pasts->paths[run], err);
+        status = check_baseline(fleet, base, first, runs->paths[run], err);
         while (first < base->subject_count && base->subjects[first].run == run)
             first++;
     }
@@ -74,46 +76,47 @@ static bool has_enough_peers(const struct pb_scores *scores)
 }
 
 /* What a fleet is compared with. */
-struct past {
-    struct pb_sheet base, history;
+struct earlier {
+    struct pb_features base, history;
     struct pb_trends trends;
 };
 
 /* Of a history tonight's own file is no part; of a baseline it is a finding. */
-static enum pb_status read_past(const struct pb_ruling_options *options, struct pb_sheet *sheet,
-                                struct past *past, struct pb_error *err)
+static enum pb_status read_earlier(const struct pb_ruling_options *options,
+                                   struct pb_features *features, struct earlier *earlier,
+                                   struct pb_error *err)
 {
-    enum pb_status status = read_pasts(options->history, options, &past->history, err);
+    enum pb_status status = read_runs(options->history, options, &earlier->history, err);
 
     if (status == PB_OK)
-        status = pb_baseline_drop_copies(sheet, &past->history, err);
-    for (size_t i = 0; i < sheet->subject_count; i++)
-        sheet->subjects[i].is_own_baseline = false;
+        status = pb_baseline_drop_copies(features, &earlier->history, err);
+    for (size_t i = 0; i < features->subject_count; i++)
+        features->subjects[i].is_own_baseline = false;
     if (status == PB_OK)
-        status = read_pasts(options->baseline, options, &past->base, err);
+        status = read_runs(options->baseline, options, &earlier->base, err);
     if (status == PB_OK)
-        status = check_baselines(options->baseline, sheet, &past->base, err);
+        status = check_baselines(options->baseline, features, &earlier->base, err);
     if (status == PB_OK)
-        status = pb_baseline_drop_copies(sheet, &past->base, err);
+        status = pb_baseline_drop_copies(features, &earlier->base, err);
     return status;
 }
 
 static enum pb_status score(const struct pb_ruling_options *options, struct pb_ruling *ruling,
-                            struct past *past, struct pb_error *err)
+                            struct earlier *earlier, struct pb_error *err)
 {
     const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
-    const struct pb_sheet *base = ruling->pasts.count == 0 ? NULL : &past->base;
-    enum pb_status status = pb_exact_states_add(&ruling->sheet, base, err);
+    const struct pb_features *base = ruling->runs.count == 0 ? NULL : &earlier->base;
+    enum pb_status status = pb_exact_states_add(&ruling->features, base, err);
 
-    pb_policy_set_practical(&ruling->policy, &ruling->sheet);
+    pb_policy_set_practical(&ruling->policy, &ruling->features);
     if (status == PB_OK)
-        status = pb_score(&ruling->sheet, base, &rates, &ruling->scores, err);
+        status = pb_score(&ruling->features, base, &rates, &ruling->scores, err);
     if (status != PB_OK)
         return status;
     if (options->history != NULL && options->history->count > 0)
-        status = pb_trends_find(&ruling->sheet, &past->history, &ruling->scores,
-                                rates.critical_rate, &past->trends, err);
-    ruling->evenness = pb_evenness_of(&ruling->sheet, &ruling->scores);
+        status = pb_trends_find(&ruling->features, &earlier->history, &ruling->scores,
+                                rates.critical_rate, &earlier->trends, err);
+    ruling->evenness = pb_evenness_of(&ruling->features, &ruling->scores);
     ruling->false_alarm_rate = has_enough_peers(&ruling->scores) ? rates.critical_rate : NAN;
     return status;
 }
@@ -122,34 +125,34 @@ enum pb_status pb_ruling_make(const char *file, const struct pb_ruling_options *
                               struct pb_ruling *ruling_out, struct pb_error *err)
 {
     struct pb_ruling *ruling = ruling_out;
-    struct past past = {0};
+    struct earlier earlier = {0};
     const struct pb_judge_options extras = {.policy = &ruling->policy,
-                                            .baseline = &past.base,
-                                            .trends = &past.trends,
+                                            .baseline = &earlier.base,
+                                            .trends = &earlier.trends,
                                             .references = &ruling->references};
     enum pb_status status;
 
     *ruling = (struct pb_ruling){.file = file};
     if (options->baseline != NULL)
-        ruling->pasts = *options->baseline;
+        ruling->runs = *options->baseline;
     status =
         options->policy == NULL ? PB_OK : pb_policy_load(options->policy, &ruling->policy, err);
     if (status == PB_OK)
         status = pb_references_load(&ruling->references, err);
     if (status == PB_OK)
-        status = pb_outliers_read(file, options->announce, &ruling->run, &ruling->sheet, err);
+        status = pb_outliers_read(file, options->announce, &ruling->run, &ruling->features, err);
     if (status == PB_OK)
-        status = read_past(options, &ruling->sheet, &past, err);
+        status = read_earlier(options, &ruling->features, &earlier, err);
     if (status == PB_OK)
-        status = score(options, ruling, &past, err);
+        status = score(options, ruling, &earlier, err);
     if (status == PB_OK)
-        status = pb_judge(&ruling->sheet, &ruling->scores, &extras, &ruling->findings, err);
+        status = pb_judge(&ruling->features, &ruling->scores, &extras, &ruling->findings, err);
     ruling->status = ruling->findings.worst;
     if (ruling->findings.judged == 0 && ruling->status != PB_SEVERITY_CRITICAL)
         ruling->status = PB_SEVERITY_UNKNOWN;
-    pb_trends_clear(&past.trends);
-    pb_sheet_clear(&past.history);
-    pb_sheet_clear(&past.base);
+    pb_trends_clear(&earlier.trends);
+    pb_features_clear(&earlier.history);
+    pb_features_clear(&earlier.base);
     return status;
 }
 
@@ -159,5 +162,5 @@ void pb_ruling_clear(struct pb_ruling *ruling)
     pb_policy_clear(&ruling->policy);
     pb_references_clear(&ruling->references);
     pb_scores_clear(&ruling->scores);
-    pb_sheet_clear(&ruling->sheet);
+    pb_features_clear(&ruling->features);
 }

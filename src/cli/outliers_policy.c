@@ -5,195 +5,137 @@
 #include <time.h>
 
 #include "cli/outliers.h"
-#include "core/json.h"
+#include "core/json_reader.h"
 
 enum { RULES_MAX = 4096, DATE_LENGTH = 10 };
 
-static enum pb_status read_severity(const struct pb_json *at, int *severity_out,
-                                    struct pb_error *err)
+/* A rule of a cause or of a metric; every key is optional. */
+static void read_rule(struct pb_json_reader *reader, const struct pb_json *rule,
+                      struct pb_policy_rule *into)
 {
-    const char *text;
-    enum pb_status status = pb_json_text(at, &text, err);
+    static const char *const words[] = {"OK", "WARNING", "UNKNOWN", "CRITICAL", NULL};
+    static const enum pb_severity severities[] = {PB_SEVERITY_OK, PB_SEVERITY_WARNING,
+                                                  PB_SEVERITY_UNKNOWN, PB_SEVERITY_CRITICAL};
+    struct pb_json drain = pb_json_read_optional(reader, rule, "drain");
 
-    if (status != PB_OK)
-        return status;
-    for (int severity = PB_SEVERITY_OK; severity <= PB_SEVERITY_UNKNOWN; severity++)
-        if (strcmp(text, pb_severity_name((enum pb_severity)severity)) == 0) {
-            *severity_out = severity;
-            return PB_OK;
-        }
-    return pb_json_refuse(at, err, "OK, WARNING, UNKNOWN or CRITICAL");
-}
-
-static enum pb_status read_drain(const struct pb_json *at, int *drain_out, struct pb_error *err)
-{
-    if (!json_is_boolean(at->value))
-        return pb_json_refuse(at, err, "true or false");
-    *drain_out = json_is_true(at->value) ? 1 : 0;
-    return PB_OK;
-}
-
-/* One key of a rule; every key is optional. */
-static enum pb_status read_key(const struct pb_json *object, const char *key,
-                               struct pb_policy_rule *rule, struct pb_error *err)
-{
-    struct pb_json at;
-    enum pb_status status = pb_json_member(object, key, false, &at, err);
-
-    if (status != PB_OK || at.value == NULL)
-        return status;
-    if (strcmp(key, "severity") == 0)
-        return read_severity(&at, &rule->severity, err);
-    if (strcmp(key, "drain") == 0)
-        return read_drain(&at, &rule->drain, err);
-    if (strcmp(key, "critical_from") == 0)
-        return pb_json_number(&at, 0.0, 1e12, &rule->critical_from, err);
-    return pb_json_number(&at, 0.0, 1e12, &rule->practical, err);
+    if (pb_json_read_optional(reader, rule, "severity").value != NULL)
+        into->severity = (int)severities[pb_json_read_word(reader, rule, "severity", words)];
+    if (drain.value != NULL && !json_is_boolean(drain.value))
+        pb_json_read_refuse(reader, &drain, "true or false");
+    if (drain.value != NULL)
+        into->drain = json_is_true(drain.value) ? 1 : 0;
+    pb_json_read_number_or(reader, rule, "critical_from", 0.0, 1e12, &into->critical_from);
+    pb_json_read_number_or(reader, rule, "practical", 0.0, 1e12, &into->practical);
 }
 
 /* An object whose keys are patterns of causes or of metrics. */
-static enum pb_status read_rules(const struct pb_json *root, const char *section,
-                                 const char *const *known, struct pb_policy_rule **rules_out,
-                                 size_t *count_out, struct pb_error *err)
+static void read_rules(struct pb_json_reader *reader, const struct pb_json *root,
+                       const char *section, const char *const *known,
+                       struct pb_policy_rule **rules_out, size_t *count_out)
 {
-    struct pb_json object, rule;
-    enum pb_status status = pb_json_member(root, section, false, &object, err);
+    struct pb_json object = pb_json_read_optional(reader, root, section);
     const char *pattern;
     json_t *value;
 
-    if (status != PB_OK || object.value == NULL)
-        return status;
-    if (!json_is_object(object.value))
-        return pb_json_refuse(&object, err, "an object");
+    if (object.value == NULL)
+        return;
+    if (!json_is_object(object.value)) {
+        pb_json_read_refuse(reader, &object, "an object");
+        return;
+    }
     *rules_out = calloc(json_object_size(object.value) + 1, sizeof(**rules_out));
-    if (*rules_out == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu rules",
-                       json_object_size(object.value));
+    if (*rules_out == NULL) {
+        reader->status = pb_fail(reader->err, PB_NO_MEMORY, "out of memory for %zu rules",
+                                 json_object_size(object.value));
+        return;
+    }
     json_object_foreach(object.value, pattern, value)
     {
         struct pb_policy_rule *into = &(*rules_out)[(*count_out)++];
+        struct pb_json rule = pb_json_read_member(reader, &object, pattern);
 
         *into = PB_POLICY_RULE_OPEN;
-        status = pb_json_member(&object, pattern, true, &rule, err);
-        if (status == PB_OK && strlen(pattern) >= sizeof(into->pattern))
-            status =
-                pb_json_refuse(&rule, err, "a name of fewer than %zu bytes", sizeof(into->pattern));
-        if (status == PB_OK)
-            status = pb_json_only(&rule, known, err);
+        if (strlen(pattern) >= sizeof(into->pattern))
+            pb_json_read_refuse(reader, &rule, "a name of fewer than %zu bytes",
+                                sizeof(into->pattern));
         PB_TEXT_SET(into->pattern, pattern);
-        for (size_t i = 0; known[i] != NULL && status == PB_OK; i++)
-            status = read_key(&rule, known[i], into, err);
-        if (status != PB_OK)
-            break;
+        pb_json_read_only(reader, &rule, known);
+        read_rule(reader, &rule, into);
     }
-    return status;
 }
 
 /* ---- muted findings ---- */
 
-static enum pb_status read_text(const struct pb_json *object, const char *key, bool required,
-                                char *text_out, size_t size, struct pb_error *err)
+static void check_date(struct pb_json_reader *reader, const struct pb_json *object,
+                       const char *date)
 {
-    struct pb_json at;
-    const char *text;
-    enum pb_status status = pb_json_member(object, key, required, &at, err);
-
-    if (status != PB_OK || at.value == NULL)
-        return status;
-    status = pb_json_text(&at, &text, err);
-    if (status == PB_OK && (text[0] == '\0' || strlen(text) >= size))
-        return pb_json_refuse(&at, err, "a text of 1 to %zu bytes", size - 1);
-    if (status == PB_OK)
-        snprintf(text_out, size, "%s", text);
-    return status;
-}
-
-static enum pb_status check_date(const struct pb_json *object, const char *date,
-                                 struct pb_error *err)
-{
-    struct pb_json at;
+    struct pb_json at = pb_json_read_member(reader, object, "until");
     struct tm parsed = {0};
     const char *end = strptime(date, "%Y-%m-%d", &parsed);
-    enum pb_status status = pb_json_member(object, "until", true, &at, err);
 
-    if (status == PB_OK && (end == NULL || *end != '\0' || strlen(date) != DATE_LENGTH))
-        status = pb_json_refuse(&at, err, "a date like 2027-01-31");
-    return status;
+    if (end == NULL || *end != '\0' || strlen(date) != DATE_LENGTH)
+        pb_json_read_refuse(reader, &at, "a date like 2027-01-31");
 }
 
-#define READ_TEXT(key, required)                                                                   \
-    if (status == PB_OK)                                                                           \
-    status = read_text(&at, #key, required, mute->key, sizeof(mute->key), err)
+#define READ_OPTIONAL(key)                                                                         \
+    if (pb_json_read_optional(reader, &at, #key).value != NULL)                                    \
+    pb_json_read_text(reader, &at, #key, mute->key, sizeof(mute->key))
 
 /* A mute that names nothing would silence the whole fleet. */
-static enum pb_status read_mute(const struct pb_json *list, size_t i, struct pb_policy_mute *mute,
-                                struct pb_error *err)
+static void read_mute(struct pb_json_reader *reader, const struct pb_json *list, size_t i,
+                      struct pb_policy_mute *mute)
 {
     static const char *const known[] = {"cause", "metric", "host", "device",
                                         "until", "reason", NULL};
-    struct pb_json at;
-    enum pb_status status = pb_json_element(list, i, &at, err);
+    struct pb_json at = pb_json_read_element(reader, list, i);
 
-    if (status == PB_OK)
-        status = pb_json_only(&at, known, err);
-    READ_TEXT(cause, false);
-    READ_TEXT(metric, false);
-    READ_TEXT(host, false);
-    READ_TEXT(device, false);
-    READ_TEXT(until, true);
-    READ_TEXT(reason, true);
-    if (status == PB_OK)
-        status = check_date(&at, mute->until, err);
-    if (status == PB_OK && mute->cause[0] == '\0' && mute->metric[0] == '\0' &&
-        mute->host[0] == '\0' && mute->device[0] == '\0')
-        status = pb_json_refuse(&at, err, "one of cause, metric, host and device");
-    return status;
+    pb_json_read_only(reader, &at, known);
+    READ_OPTIONAL(cause);
+    READ_OPTIONAL(metric);
+    READ_OPTIONAL(host);
+    READ_OPTIONAL(device);
+    pb_json_read_text(reader, &at, "until", mute->until, sizeof(mute->until));
+    pb_json_read_text(reader, &at, "reason", mute->reason, sizeof(mute->reason));
+    check_date(reader, &at, mute->until);
+    if (mute->cause[0] == '\0' && mute->metric[0] == '\0' && mute->host[0] == '\0' &&
+        mute->device[0] == '\0')
+        pb_json_read_refuse(reader, &at, "one of cause, metric, host and device");
 }
 
-static enum pb_status read_mutes(const struct pb_json *root, struct pb_policy *policy,
-                                 struct pb_error *err)
+static void read_mutes(struct pb_json_reader *reader, const struct pb_json *root,
+                       struct pb_policy *policy)
 {
     struct pb_json list;
-    size_t count = 0;
-    enum pb_status status = pb_json_member(root, "muted", false, &list, err);
+    size_t count;
 
-    if (status != PB_OK || list.value == NULL)
-        return status;
-    status = pb_json_array(&list, 0, RULES_MAX, &count, err);
-    if (status != PB_OK)
-        return status;
+    if (pb_json_read_optional(reader, root, "muted").value == NULL)
+        return;
+    count = pb_json_read_array(reader, root, "muted", 0, RULES_MAX, &list);
     policy->mutes = calloc(count + 1, sizeof(*policy->mutes));
     if (policy->mutes == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu muted findings", count);
-    for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = read_mute(&list, i, &policy->mutes[policy->mute_count++], err);
-    return status;
+        reader->status =
+            pb_fail(reader->err, PB_NO_MEMORY, "out of memory for %zu muted findings", count);
+    for (size_t i = 0; i < count && reader->status == PB_OK; i++)
+        read_mute(reader, &list, i, &policy->mutes[policy->mute_count++]);
 }
 
-static enum pb_status read_all(const struct pb_json *root, struct pb_policy *policy,
-                               struct pb_error *err)
+static void read_all(struct pb_json_reader *reader, const struct pb_json *root,
+                     struct pb_policy *policy)
 {
     static const char *const sections[] = {"schema", "causes", "metrics", "muted", NULL};
     static const char *const of_causes[] = {"severity", "drain", "critical_from", NULL};
     static const char *const of_metrics[] = {"severity", "drain", "practical", NULL};
-    struct pb_json schema;
-    int64_t version;
-    enum pb_status status = pb_json_only(root, sections, err);
 
-    if (status == PB_OK)
-        status = pb_json_member(root, "schema", true, &schema, err);
-    if (status == PB_OK)
-        status = pb_json_integer(&schema, 1, 1, &version, err);
-    if (status == PB_OK)
-        status = read_rules(root, "causes", of_causes, &policy->causes, &policy->cause_count, err);
-    if (status == PB_OK)
-        status =
-            read_rules(root, "metrics", of_metrics, &policy->metrics, &policy->metric_count, err);
-    return status == PB_OK ? read_mutes(root, policy, err) : status;
+    pb_json_read_only(reader, root, sections);
+    pb_json_read_integer(reader, root, "schema", 1, 1);
+    read_rules(reader, root, "causes", of_causes, &policy->causes, &policy->cause_count);
+    read_rules(reader, root, "metrics", of_metrics, &policy->metrics, &policy->metric_count);
+    read_mutes(reader, root, policy);
 }
 
 enum pb_status pb_policy_load(const char *file, struct pb_policy *policy_out, struct pb_error *err)
 {
+    struct pb_json_reader reader = {PB_OK, err};
     time_t now = time(NULL);
     struct pb_json root;
     struct tm date;
@@ -204,9 +146,9 @@ enum pb_status pb_policy_load(const char *file, struct pb_policy *policy_out, st
     policy_out->file = file;
     if (gmtime_r(&now, &date) != NULL)
         strftime(policy_out->today, sizeof(policy_out->today), "%Y-%m-%d", &date);
-    status = read_all(&root, policy_out, err);
+    read_all(&reader, &root, policy_out);
     json_decref(root.value);
-    return status;
+    return reader.status;
 }
 
 void pb_policy_clear(struct pb_policy *policy)

@@ -14,13 +14,8 @@
 
 static const char opening[] = "# HELP plumb_";
 
-static bool is_textfile(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
-const struct pb_outlet_kind pb_ruling_prometheus_kind = {"a Prometheus textfile of plumb",
-                                                         is_textfile};
+const struct pb_atomic_file_kind pb_ruling_prometheus_kind = {
+    .name = "a Prometheus textfile of plumb", .opening = opening};
 
 /* The textfile in the making. Every sample of a simulated run has a label that says so. */
 struct textfile {
@@ -123,7 +118,7 @@ static void print_members(const struct textfile *out, size_t at)
 
     for (size_t i = 0; i < finding->members.count; i++) {
         size_t subject = finding->members.subjects[i];
-        const struct pb_subject *member = &out->ruling->sheet.subjects[subject];
+        const struct pb_subject *member = &out->ruling->features.subjects[subject];
         const struct label labels[] = {{"host", member->host},
                                        {"device", member->key},
                                        {"place", finding->place},
@@ -153,7 +148,7 @@ static enum pb_severity status_of(const struct pb_ruling *ruling, size_t subject
         enum pb_severity severity = findings->items[i].severity;
 
         if (pb_severity_rank(severity) > pb_severity_rank(worst) &&
-            pb_finding_concerns(&findings->items[i], &ruling->sheet, &ruling->scores, subject))
+            pb_finding_concerns(&findings->items[i], &ruling->features, &ruling->scores, subject))
             worst = severity;
     }
     return worst;
@@ -162,7 +157,7 @@ static enum pb_severity status_of(const struct pb_ruling *ruling, size_t subject
 static void print_of_device(const struct textfile *out, const char *name, size_t subject,
                             double value)
 {
-    const struct pb_subject *device = &out->ruling->sheet.subjects[subject];
+    const struct pb_subject *device = &out->ruling->features.subjects[subject];
     const struct label labels[] = {
         {"host", device->host}, {"device", device->key}, {"model", device->info.model}};
 
@@ -173,7 +168,7 @@ static void print_of_device(const struct textfile *out, const char *name, size_t
 static void print_statuses(const struct textfile *out)
 {
     begin(out, "device_status", "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
-    for (size_t i = 0; i < out->ruling->sheet.subject_count; i++)
+    for (size_t i = 0; i < out->ruling->features.subject_count; i++)
         print_of_device(out, "device_status", i, (double)status_of(out->ruling, i));
 }
 
@@ -206,17 +201,17 @@ static const struct measured {
 
 static void print_measured(const struct textfile *out)
 {
-    const struct pb_sheet *sheet = &out->ruling->sheet;
+    const struct pb_features *features = &out->ruling->features;
 
     for (size_t k = 0; k < sizeof(measured) / sizeof(measured[0]); k++) {
-        size_t metric = pb_sheet_find(sheet, measured[k].metric);
+        size_t metric = pb_features_find(features, measured[k].metric);
 
-        if (metric == sheet->metric_count)
+        if (metric == features->metric_count)
             continue;
         begin(out, measured[k].name, measured[k].help);
-        for (size_t i = 0; i < sheet->subject_count; i++)
+        for (size_t i = 0; i < features->subject_count; i++)
             print_of_device(out, measured[k].name, i,
-                            measured[k].scale * pb_sheet_cell(sheet, i, metric).value);
+                            measured[k].scale * pb_features_reading(features, i, metric).value);
     }
 }
 

@@ -1,11 +1,12 @@
-/* From a fleet file to a sheet; see outliers.h. */
+/* From a fleet file to a feature table; see outliers.h. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/verdict/observe.h"
 #include "analysis/version.h"
+#include "cli/analyze_workers.h"
 #include "cli/outliers.h"
-#include "cli/outliers_share.h"
 #include "cli/source.h"
 #include "cli/worker.h"
 #include "h5schema/file.h"
@@ -13,93 +14,13 @@
 /* A fleet file that is being read. */
 struct source {
     const char *path;
-    void (*announce)(const char *path, size_t done, size_t count); /* NULL: nobody listens */
     struct pb_reader *reader;
-    struct pb_member *members;
-    size_t member_count;
-    struct pb_key *keys; /* sorted */
-    size_t key_count;
-    struct pb_sheet *sheet;
+    struct pb_fleet_list list;
+    struct pb_features *features;
     struct pb_stored_metrics stored; /* what the file has of its devices' metrics */
-    size_t *columns;                 /* [stored.metric_count] of the sheet; SIZE_MAX: not yet */
+    size_t *columns;            /* [stored.metric_count] of the feature table; SIZE_MAX: not yet */
+    struct pb_workers *workers; /* over the devices without; NULL: there are none */
 };
-
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-/* The device of that key; NULL: there is none. */
-static const struct pb_key *find_device(const struct source *source, const char *key)
-{
-    struct pb_key wanted = {""};
-
-    PB_TEXT_SET(wanted.text, key);
-    return bsearch(&wanted, source->keys, source->key_count, sizeof(wanted), compare_keys);
-}
-
-/* The row that /fleet should have for a device: its run did not end as it ought to. */
-static void write_row(const char *key, struct pb_member *row_out)
-{
-    const char *dot = strrchr(key, '.');
-
-    *row_out = (struct pb_member){.rank = -1, .slot = -1, .message = "no row of /fleet has it"};
-    PB_TEXT_SET(row_out->key, key);
-    PB_TEXT_SET(row_out->status, pb_member_status_name(PB_MEMBER_PARTIAL));
-    snprintf(row_out->host, sizeof(row_out->host), "%.*s",
-             dot == NULL ? (int)strlen(key) : (int)(dot - key), key);
-}
-
-/* Gives a row to each device that no row of /fleet speaks of. */
-static enum pb_status add_unlisted_devices(struct source *source, struct pb_error *err)
-{
-    size_t count = source->member_count;
-    bool *known = calloc(source->key_count + 1, sizeof(*known));
-    struct pb_member *members =
-        realloc(source->members, (count + source->key_count + 1) * sizeof(*members));
-
-    if (members != NULL)
-        source->members = members;
-    if (known == NULL || members == NULL) {
-        free(known);
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu devices",
-                       source->key_count);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct pb_key *key = find_device(source, members[i].key);
-
-        if (key != NULL)
-            known[key - source->keys] = true;
-    }
-    for (size_t i = 0; i < source->key_count; i++)
-        if (!known[i])
-            write_row(source->keys[i].text, &members[source->member_count++]);
-    free(known);
-    return PB_OK;
-}
-
-static enum pb_status observe_device(struct source *source, struct pb_subject *subject,
-                                     struct pb_error *err)
-{
-    struct pb_device_source device = {.reader = source->reader, .key = subject->key};
-    struct pb_recordings recordings = {&device, pb_device_source_load};
-    struct pb_witness witness = {.subject = subject, .recordings = &recordings};
-    struct pb_state *states = NULL;
-    struct pb_key *tests = NULL;
-    enum pb_status status = pb_reader_device(source->reader, subject->key, &subject->info, err);
-
-    if (status == PB_OK)
-        status = pb_reader_states(source->reader, subject->key, &states, &witness.state_count, err);
-    if (status == PB_OK)
-        status = pb_reader_tests(source->reader, subject->key, &tests, &witness.test_count, err);
-    witness.states = states;
-    witness.tests = (const char(*)[PB_KEY_LENGTH])tests;
-    if (status == PB_OK)
-        status = pb_observe(source->sheet, &witness, err);
-    free(tests);
-    free(states);
-    return status;
-}
 
 /* ---- numbers that the file has already ---- */
 
@@ -150,12 +71,13 @@ static enum pb_status put_stored(struct source *source, size_t subject,
         status = pb_metric_make(stored->name, stored->test, value->quantum, &metric, err);
         metric.method_version = stored->method_version;
         if (status == PB_OK)
-            status = pb_sheet_add_metric(source->sheet, &metric, column, err);
+            status = pb_features_add_metric(source->features, &metric, column, err);
     }
     return status != PB_OK
                ? status
-               : pb_sheet_put(source->sheet, subject, *column,
-                              (struct pb_reading){value->value, value->noise, value->place}, err);
+               : pb_features_put(source->features, subject, *column,
+                                 (struct pb_reading){value->value, value->noise, value->place},
+                                 err);
 }
 
 static enum pb_status add_stored(struct source *source, struct pb_subject *subject,
@@ -170,20 +92,11 @@ static enum pb_status add_stored(struct source *source, struct pb_subject *subje
     subject->tests = device->battery;
     subject->measured_seconds = device->measured_seconds;
     if (status == PB_OK)
-        status = pb_sheet_add_subject(source->sheet, subject, &row, err);
+        status = pb_features_add_subject(source->features, subject, &row, err);
     for (size_t i = first_value(stored, number);
          i < stored->value_count && stored->values[i].device == number && status == PB_OK; i++)
         status = put_stored(source, row, &stored->values[i], err);
     return status;
-}
-
-/* Whether all devices need nothing but what is stored. */
-static bool is_complete(const struct source *source)
-{
-    for (size_t i = 0; i < source->key_count; i++)
-        if (find_stored(source, source->keys[i].text) == NULL)
-            return false;
-    return true;
 }
 
 /* What is missing, stale or damaged is inferred; only memory must suffice. */
@@ -203,51 +116,58 @@ static enum pb_status read_stored(struct source *source, struct pb_error *err)
     return PB_OK;
 }
 
+/* The metrics of the next device that is inferred. */
+static enum pb_status add_inferred(struct source *source, struct pb_subject *subject,
+                                   struct pb_error *err)
+{
+    struct pb_device_result result = {.analysed = 0};
+    const struct pb_subject *found;
+    size_t row;
+    enum pb_status status = pb_workers_next(source->workers, &result, err);
+
+    if (status != PB_OK)
+        return status;
+    found = &result.features.subjects[0];
+    subject->info = found->info;
+    PB_TEXT_SET(subject->missing, found->missing);
+    subject->endings = found->endings;
+    subject->tests = found->tests;
+    subject->measured_seconds = found->measured_seconds;
+    status = pb_features_add_subject(source->features, subject, &row, err);
+    for (size_t i = 0; i < result.features.metric_count && status == PB_OK; i++) {
+        struct pb_reading cell = pb_features_reading(&result.features, 0, i);
+
+        if (!isnan(cell.value))
+            status = pb_features_set(source->features, row, &result.features.metrics[i], cell, err);
+    }
+    pb_features_clear(&result.features);
+    return status;
+}
+
 /* A rank of /fleet, with its device if there is one. */
-static enum pb_status observe_member(struct source *source, const struct pb_member *member,
-                                     struct pb_error *err)
+static enum pb_status add_member(struct source *source, const struct pb_member *member,
+                                 struct pb_error *err)
 {
     struct pb_subject subject = {.rank = member->rank, .slot = member->slot};
-    struct pb_witness nobody = {.subject = &subject};
+    struct pb_metric_source no_records = {.subject = &subject};
 
     PB_TEXT_SET(subject.key, member->key);
     PB_TEXT_SET(subject.host, member->host);
     PB_TEXT_SET(subject.status, member->status);
     PB_TEXT_SET(subject.message, member->message);
-    if (find_device(source, member->key) != NULL) {
+    if (pb_fleet_list_has(&source->list, member->key)) {
         const struct pb_analysed_device *stored = find_stored(source, member->key);
 
         return stored != NULL ? add_stored(source, &subject, stored, err)
-                              : observe_device(source, &subject, err);
+                              : add_inferred(source, &subject, err);
     }
     PB_TEXT_SET(subject.info.model, member->model);
     PB_TEXT_SET(subject.info.uuid, member->uuid);
     PB_TEXT_SET(subject.info.pci_bus_id, member->pci_bus_id);
-    return pb_observe(source->sheet, &nobody, err);
+    return pb_observe(source->features, &no_records, err);
 }
 
-/* Every so-maniest row, through a reader of its own. */
-static enum pb_status observe_share(void *context, size_t worker, size_t workers,
-                                    struct pb_sheet *sheet, struct pb_error *err)
-{
-    struct source source = *(const struct source *)context;
-    enum pb_status status = pb_reader_open(source.path, &source.reader, err);
-
-    if (status != PB_OK)
-        return status;
-    source.sheet = sheet;
-    for (size_t i = worker; i < source.member_count && status == PB_OK; i += workers) {
-        if (source.announce != NULL)
-            source.announce(source.path, i, source.member_count);
-        status = observe_member(&source, &source.members[i], err);
-        if (status != PB_OK)
-            pb_error_prefix(err, "%s", source.path);
-    }
-    pb_reader_close(source.reader);
-    return status;
-}
-
-/* Who is there; the reader is closed again, so that no two processes share it. */
+/* The reader is closed again, so that no two processes share it. */
 static enum pb_status read_lists(struct source *source, struct pb_run *run_out,
                                  struct pb_error *err)
 {
@@ -257,53 +177,64 @@ static enum pb_status read_lists(struct source *source, struct pb_run *run_out,
         return status;
     status = pb_reader_run(source->reader, run_out, err);
     if (status == PB_OK)
-        status = pb_reader_members(source->reader, &source->members, &source->member_count, err);
-    if (status == PB_OK)
-        status = pb_reader_devices(source->reader, &source->keys, &source->key_count, err);
+        status = pb_fleet_list_read(source->reader, source->path, &source->list, err);
     if (status == PB_OK)
         status = read_stored(source, err);
     pb_reader_close(source->reader);
     source->reader = NULL;
-    if (status == PB_OK)
-        status = add_unlisted_devices(source, err);
-    if (status == PB_OK && source->member_count == 0)
-        status =
-            pb_fail(err, PB_INVALID, "%s: expected devices, found an empty fleet", source->path);
     return status;
 }
 
-/* A worker that died had not said of which file. */
-static void tell_of_file(const char *path, enum pb_status status, const struct pb_error *cause,
-                         struct pb_error *err)
+/* Starts to infer the devices for which the file has no metrics. keys[member_count] are to outlive
+ * the workers. */
+static enum pb_status start_inference(struct source *source, struct pb_key *keys,
+                                      struct pb_error *err)
 {
-    if (strstr(cause->message, path) != NULL)
-        pb_fail(err, status, "%s", cause->message);
-    else
-        pb_fail(err, status, "%s: %s", path, cause->message);
+    const struct pb_fleet_list *list = &source->list;
+    size_t count = 0;
+
+    for (size_t i = 0; i < list->member_count; i++) {
+        const char *key = list->members[i].key;
+
+        if (!pb_fleet_list_has(list, key) || find_stored(source, key) != NULL)
+            continue;
+        PB_TEXT_SET(keys[count].text, key);
+        count++;
+    }
+    if (count == 0)
+        return PB_OK;
+    return pb_workers_start(source->path, keys, count, pb_worker_processors(), PB_WANT_METRICS,
+                            &source->workers, err);
 }
 
 enum pb_status pb_outliers_read(const char *path,
                                 void (*announce)(const char *path, size_t done, size_t count),
-                                struct pb_run *run_out, struct pb_sheet *sheet,
+                                struct pb_run *run_out, struct pb_features *features,
                                 struct pb_error *err)
 {
-    struct source source = {.path = path, .announce = announce};
-    size_t workers = pb_worker_processors();
-    struct pb_error cause = PB_ERROR_INIT;
+    struct source source = {.path = path, .features = features};
     enum pb_status status = read_lists(&source, run_out, err);
+    struct pb_key *keys = calloc(source.list.member_count + 1, sizeof(*keys));
 
-    if (workers > source.member_count)
-        workers = source.member_count;
-    if (is_complete(&source))
-        workers = 1; /* nothing is inferred */
-    if (status == PB_OK) {
-        status = pb_share_fill(workers, observe_share, &source, sheet, &cause);
-        if (status != PB_OK)
-            tell_of_file(path, status, &cause, err);
+    if (status == PB_OK && keys == NULL)
+        status = pb_fail(err, PB_NO_MEMORY, "%s: out of memory allocating %zu devices", path,
+                         source.list.member_count);
+    if (status == PB_OK)
+        status = start_inference(&source, keys, err);
+    if (status == PB_OK)
+        status = pb_reader_open(path, &source.reader, err);
+    for (size_t i = 0; i < source.list.member_count && status == PB_OK; i++) {
+        if (announce != NULL)
+            announce(path, i, source.list.member_count);
+        status = add_member(&source, &source.list.members[i], err);
+        if (status != PB_OK && err != NULL && strstr(err->message, path) == NULL)
+            pb_error_prefix(err, "%s", path);
     }
+    pb_reader_close(source.reader);
+    pb_workers_stop(source.workers);
     pb_stored_metrics_clear(&source.stored);
     free(source.columns);
-    free(source.keys);
-    free(source.members);
+    free(keys);
+    pb_fleet_list_clear(&source.list);
     return status;
 }

@@ -7,137 +7,78 @@
 #include <unistd.h>
 
 #include "cli/outliers.h"
-#include "core/json.h"
+#include "core/json_reader.h"
 #include "core/program.h"
 
 enum { NUMBERS_MAX = 4096, PATH_LENGTH = 1024 };
 
-static enum pb_status read_text(const struct pb_json *object, const char *key, char *text_out,
-                                size_t size, struct pb_error *err)
+static size_t read_count(struct pb_json_reader *reader, const struct pb_json *object,
+                         const char *key)
 {
-    struct pb_json at;
-    const char *text;
-    enum pb_status status = pb_json_member(object, key, true, &at, err);
-
-    if (status == PB_OK)
-        status = pb_json_text(&at, &text, err);
-    if (status == PB_OK && strlen(text) >= size)
-        return pb_json_refuse(&at, err, "a text of fewer than %zu bytes", size);
-    if (status == PB_OK)
-        snprintf(text_out, size, "%s", text);
-    return status;
-}
-
-static enum pb_status read_count(const struct pb_json *object, const char *key, size_t *count_out,
-                                 struct pb_error *err)
-{
-    struct pb_json at;
-    int64_t value;
-    enum pb_status status = pb_json_member(object, key, true, &at, err);
-
-    if (status == PB_OK)
-        status = pb_json_integer(&at, 1, INT32_MAX, &value, err);
-    if (status == PB_OK)
-        *count_out = (size_t)value;
-    return status;
+    return (size_t)pb_json_read_integer(reader, object, key, 1, INT32_MAX);
 }
 
 /* null: not known. */
-static enum pb_status read_number(const struct pb_json *object, const char *key, double low,
-                                  double *value_out, struct pb_error *err)
+static double read_number(struct pb_json_reader *reader, const struct pb_json *object,
+                          const char *key, double low)
 {
-    struct pb_json at;
-    enum pb_status status = pb_json_member(object, key, true, &at, err);
+    struct pb_json at = pb_json_read_member(reader, object, key);
 
-    if (status == PB_OK && json_is_null(at.value)) {
-        *value_out = NAN;
-        return PB_OK;
-    }
-    return status == PB_OK ? pb_json_number(&at, low, 1e30, value_out, err) : status;
+    return json_is_null(at.value) ? NAN : pb_json_read_number(reader, object, key, low, 1e30);
 }
 
-/* Left out: the test's first. */
-static enum pb_status read_version(const struct pb_json *object, uint64_t *version_out,
-                                   struct pb_error *err)
+/* "": a number without a unit. */
+static void read_unit(struct pb_json_reader *reader, const struct pb_json *object,
+                      struct pb_reference_number *number)
 {
-    struct pb_json at;
-    int64_t value = 0;
-    enum pb_status status = pb_json_member(object, "method_version", false, &at, err);
+    struct pb_json at = pb_json_read_member(reader, object, "unit");
 
-    if (status == PB_OK && at.value != NULL)
-        status = pb_json_integer(&at, 1, INT32_MAX, &value, err);
-    *version_out = value > 1 ? (uint64_t)value : 0;
-    return status;
+    if (!json_is_string(at.value) || json_string_length(at.value) > 0)
+        pb_json_read_text(reader, object, "unit", number->unit, sizeof(number->unit));
 }
 
-static enum pb_status read_entry(const struct pb_json *list, size_t i,
-                                 struct pb_reference_number *number, struct pb_error *err)
+static void read_entry(struct pb_json_reader *reader, const struct pb_json *list, size_t i,
+                       struct pb_reference_number *number)
 {
     static const char *const known[] = {"metric",         "test",   "unit",      "devices",
                                         "readings",       "center", "device_sd", "run_sd",
                                         "method_version", NULL};
-    struct pb_json at;
-    enum pb_status status = pb_json_element(list, i, &at, err);
+    struct pb_json at = pb_json_read_element(reader, list, i);
+    uint32_t version = 1; /* left out: the test's first */
 
-    if (status == PB_OK)
-        status = pb_json_only(&at, known, err);
-    if (status == PB_OK)
-        status = read_text(&at, "metric", number->name, sizeof(number->name), err);
-    if (status == PB_OK)
-        status = read_text(&at, "test", number->test, sizeof(number->test), err);
-    if (status == PB_OK)
-        status = read_text(&at, "unit", number->unit, sizeof(number->unit), err);
-    if (status == PB_OK)
-        status = read_count(&at, "devices", &number->devices, err);
-    if (status == PB_OK)
-        status = read_count(&at, "readings", &number->readings, err);
-    if (status == PB_OK)
-        status = read_number(&at, "center", -1e30, &number->center, err);
-    if (status == PB_OK)
-        status = read_number(&at, "device_sd", 0.0, &number->device_sd, err);
-    if (status == PB_OK)
-        status = read_number(&at, "run_sd", 0.0, &number->run_sd, err);
-    return status == PB_OK ? read_version(&at, &number->method_version, err) : status;
+    pb_json_read_only(reader, &at, known);
+    pb_json_read_text(reader, &at, "metric", number->name, sizeof(number->name));
+    pb_json_read_text(reader, &at, "test", number->test, sizeof(number->test));
+    read_unit(reader, &at, number);
+    number->devices = read_count(reader, &at, "devices");
+    number->readings = read_count(reader, &at, "readings");
+    number->center = read_number(reader, &at, "center", -1e30);
+    number->device_sd = read_number(reader, &at, "device_sd", 0.0);
+    number->run_sd = read_number(reader, &at, "run_sd", 0.0);
+    pb_json_read_integer_or(reader, &at, "method_version", 1, INT32_MAX, &version);
+    number->method_version = version > 1 ? version : 0;
 }
 
-static enum pb_status read_numbers(const struct pb_json *root, struct pb_reference *reference,
-                                   struct pb_error *err)
-{
-    struct pb_json list;
-    size_t count = 0;
-    enum pb_status status = pb_json_member(root, "numbers", true, &list, err);
-
-    if (status == PB_OK)
-        status = pb_json_array(&list, 1, NUMBERS_MAX, &count, err);
-    if (status != PB_OK)
-        return status;
-    reference->numbers = calloc(count, sizeof(*reference->numbers));
-    if (reference->numbers == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu numbers", count);
-    for (; reference->count < count && status == PB_OK; reference->count++)
-        status = read_entry(&list, reference->count, &reference->numbers[reference->count], err);
-    return status;
-}
-
-static enum pb_status read_reference(const struct pb_json *root, struct pb_reference *reference,
-                                     struct pb_error *err)
+static void read_reference(struct pb_json_reader *reader, const struct pb_json *root,
+                           struct pb_reference *reference)
 {
     static const char *const known[] = {"schema",  "model",   "driver", "measured",
                                         "devices", "numbers", NULL};
-    size_t schema;
-    enum pb_status status = pb_json_only(root, known, err);
+    struct pb_json list;
+    size_t count;
 
-    if (status == PB_OK)
-        status = read_count(root, "schema", &schema, err);
-    if (status == PB_OK)
-        status = read_text(root, "model", reference->model, sizeof(reference->model), err);
-    if (status == PB_OK)
-        status = read_text(root, "driver", reference->driver, sizeof(reference->driver), err);
-    if (status == PB_OK)
-        status = read_text(root, "measured", reference->measured, sizeof(reference->measured), err);
-    if (status == PB_OK)
-        status = read_count(root, "devices", &reference->devices, err);
-    return status == PB_OK ? read_numbers(root, reference, err) : status;
+    pb_json_read_only(reader, root, known);
+    read_count(reader, root, "schema");
+    pb_json_read_text(reader, root, "model", reference->model, sizeof(reference->model));
+    pb_json_read_text(reader, root, "driver", reference->driver, sizeof(reference->driver));
+    pb_json_read_text(reader, root, "measured", reference->measured, sizeof(reference->measured));
+    reference->devices = read_count(reader, root, "devices");
+    count = pb_json_read_array(reader, root, "numbers", 1, NUMBERS_MAX, &list);
+    reference->numbers = calloc(count + 1, sizeof(*reference->numbers));
+    if (reference->numbers == NULL)
+        reader->status = pb_fail(reader->err, PB_NO_MEMORY, "out of memory for %zu numbers", count);
+    for (; reference->count < count && reader->status == PB_OK; reference->count++)
+        read_entry(reader, &list, reference->count, &reference->numbers[reference->count]);
 }
 
 static enum pb_status add_file(const char *path, struct pb_references *references,
@@ -145,6 +86,7 @@ static enum pb_status add_file(const char *path, struct pb_references *reference
 {
     struct pb_reference *items =
         realloc(references->items, (references->count + 1) * sizeof(*items));
+    struct pb_json_reader reader = {PB_OK, err};
     struct pb_json root;
     enum pb_status status;
 
@@ -156,9 +98,9 @@ static enum pb_status add_file(const char *path, struct pb_references *reference
     status = pb_json_load(path, &root, err);
     if (status != PB_OK)
         return status;
-    status = read_reference(&root, &items[references->count++], err);
+    read_reference(&reader, &root, &items[references->count++]);
     json_decref(root.value);
-    return status;
+    return reader.status;
 }
 
 static int is_json(const struct dirent *entry)
@@ -184,7 +126,7 @@ enum pb_status pb_references_load(struct pb_references *references_out, struct p
         if (access(folders[i], R_OK) == 0)
             folder = folders[i];
     if (folder == NULL)
-        return PB_OK; /* no reference, as for a model that nobody recorded */
+        return PB_OK; /* no reference, as for a model that was not recorded */
     count = scandir(folder, &entries, is_json, alphasort);
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);

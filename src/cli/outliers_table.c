@@ -115,7 +115,7 @@ static void print_members(struct page *page, const struct pb_ruling *ruling, con
         size_t length = strlen(text);
 
         snprintf(text + length, sizeof(text) - length, "%s%s", i == 0 ? "" : " ",
-                 ruling->sheet.subjects[members->subjects[i]].key);
+                 ruling->features.subjects[members->subjects[i]].key);
     }
     if (members->count > MEMBERS_SHOWN)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), " and %zu more",
@@ -163,7 +163,7 @@ static void list_detectable_shifts(const struct pb_ruling *ruling, char *text, s
     for (int part = 0; part < PB_PART_COUNT && length < size; part++) {
         struct pb_sensitivity worst;
 
-        if (pb_sensitivity_of_fleet(&ruling->sheet, &ruling->scores, (enum pb_part)part, &worst))
+        if (pb_sensitivity_of_fleet(&ruling->features, &ruling->scores, (enum pb_part)part, &worst))
             length += (size_t)snprintf(text + length, size - length, "%s%s %.2g%%",
                                        length == 0 ? "" : ", ", pb_part_name((enum pb_part)part),
                                        100.0 * worst.shift);
@@ -199,17 +199,18 @@ static void list_counts(const struct pb_findings *findings, char *text, size_t s
 /* Among enough peers false alarms have a rate; of a device's own past none could be stated. */
 static void word_alarms(const struct pb_ruling *ruling, char *text, size_t size)
 {
-    const char *past = "";
+    const char *history = "";
 
-    if (ruling->pasts.count > 0)
-        past = " Compared with its own earlier runs a device is CRITICAL at twice the run-to-run "
-               "tolerance.";
+    if (ruling->runs.count > 0)
+        history =
+            " Compared with its own earlier runs a device is CRITICAL at twice the run-to-run "
+            "tolerance.";
     if (isfinite(ruling->false_alarm_rate))
         snprintf(text, size, " A healthy fleet has a false CRITICAL in %g%% of runs%s.%s",
                  100.0 * ruling->false_alarm_rate,
-                 ruling->pasts.count > 0 ? " by comparison with peers" : "", past);
+                 ruling->runs.count > 0 ? " by comparison with peers" : "", history);
     else
-        snprintf(text, size, "%s", past);
+        snprintf(text, size, "%s", history);
 }
 
 static void word_evenness(const struct pb_ruling *ruling, char *text, size_t size)
@@ -220,8 +221,8 @@ static void word_evenness(const struct pb_ruling *ruling, char *text, size_t siz
     if (isfinite(evenness->value) && evenness->value > 0.0)
         snprintf(text, size,
                  " Evenness, the lowest speed over its group's median: %.3f (%s of %.96s).",
-                 evenness->value, ruling->sheet.metrics[evenness->metric].name,
-                 ruling->sheet.subjects[evenness->subject].key);
+                 evenness->value, ruling->features.metrics[evenness->metric].name,
+                 ruling->features.subjects[evenness->subject].key);
 }
 
 /* What was judged, what came of it, how often that is a false alarm, what could have been seen. */

@@ -50,7 +50,7 @@ static enum pb_status refuse_device(const struct analysis *analysis, const struc
                    analysis->count > 0 ? analysis->keys[0].text : "none");
 }
 
-/* The devices of the file, or the one that was asked for. */
+/* The devices of the file, or the one that was requested. */
 static enum pb_status list_devices(struct analysis *analysis, const struct options *options,
                                    struct pb_error *err)
 {
@@ -92,7 +92,7 @@ static enum pb_status keep_result(struct analysis *analysis, const char *key,
     if (status == PB_OK)
         pb_results_set_info(&analysis->results, &result->info);
     if (status == PB_OK)
-        status = pb_results_add_metrics(&analysis->results, &result->sheet, err);
+        status = pb_results_add_metrics(&analysis->results, &result->features, err);
     analysis->empty += result->analysed == 0;
     return status;
 }
@@ -105,7 +105,9 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
 
     if (analysis->count > 0)
         status = pb_workers_start(options->file, analysis->keys, analysis->count, options->jobs,
-                                  is_stored(options), &workers, err);
+                                  is_stored(options) ? PB_WANT_PARAMETERS | PB_WANT_METRICS
+                                                     : PB_WANT_PARAMETERS,
+                                  &workers, err);
     for (size_t i = 0; i < analysis->count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};
 
@@ -116,7 +118,7 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
             status = keep_result(analysis, analysis->keys[i].text, &result, err);
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
-        pb_sheet_clear(&result.sheet);
+        pb_features_clear(&result.features);
     }
     pb_workers_stop(workers);
     return status;

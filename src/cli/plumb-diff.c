@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/atomic_file.h"
 #include "cli/command_line.h"
 #include "cli/diff.h"
-#include "cli/outlet.h"
 #include "core/json.h"
 #include "core/quantity.h"
 #include "core/text.h"
@@ -177,11 +177,6 @@ static void print(const struct comparison *comparison, const struct options *opt
 
 static const char opening[] = "{\"schema\": 1, \"diff\": {";
 
-static bool is_diff(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
-
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -237,14 +232,15 @@ static json_t *describe_pair(const struct comparison *comparison, size_t index)
 static enum pb_status write_json(const struct comparison *comparison, const struct options *options,
                                  struct pb_error *err)
 {
-    static const struct pb_outlet_kind kind = {"JSON of plumb-diff", is_diff};
-    struct pb_outlet *outlet = NULL;
-    enum pb_status status = pb_outlet_open(options->json, &kind, &outlet, err);
+    static const struct pb_atomic_file_kind kind = {.name = "JSON of plumb-diff",
+                                                    .opening = opening};
+    struct pb_atomic_file *output = NULL;
+    enum pb_status status = pb_atomic_file_open(options->json, &kind, &output, err);
     FILE *file;
 
     if (status != PB_OK)
         return status;
-    file = pb_outlet_file(outlet);
+    file = pb_atomic_file_stream(output);
     fprintf(file, "%s\"tolerance\": ", opening);
     fprintf(file, isnan(options->tolerance) ? "null" : "%.6g", options->tolerance);
     fputs(", \"pairs\": [", file);
@@ -258,10 +254,10 @@ static enum pb_status write_json(const struct comparison *comparison, const stru
     }
     fputs("\n]}}\n", file);
     if (status != PB_OK) {
-        pb_outlet_abandon(outlet);
+        pb_atomic_file_abandon(output);
         return status;
     }
-    return pb_outlet_commit(outlet, err);
+    return pb_atomic_file_commit(output, err);
 }
 
 static int run(const struct options *options, const char *const *names)

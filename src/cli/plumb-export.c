@@ -32,7 +32,7 @@ enum { PATH_LENGTH = 4096 };
 /* ---- one table ---- */
 
 struct table {
-    struct pb_outlet *outlet;
+    struct pb_atomic_file *output;
     FILE *file;
 };
 
@@ -47,9 +47,9 @@ static enum pb_status open_table(const struct export *export, const char *key, c
     if (length >= PATH_LENGTH)
         return pb_fail(err, PB_INVALID, "%s: expected a path of fewer than %d bytes",
                        export->folder, PATH_LENGTH);
-    status = pb_outlet_open(path, &pb_export_kind, &table_out->outlet, err);
+    status = pb_atomic_file_open(path, &pb_export_kind, &table_out->output, err);
     if (status == PB_OK)
-        table_out->file = pb_outlet_file(table_out->outlet);
+        table_out->file = pb_atomic_file_stream(table_out->output);
     return status;
 }
 
@@ -63,7 +63,7 @@ static enum pb_status write_rows(const struct export *export, const char *key, c
     if (status != PB_OK)
         return status;
     pb_export_rows(pb_schema_find(object), rows, count, table.file);
-    return pb_outlet_commit(table.outlet, err);
+    return pb_atomic_file_commit(table.output, err);
 }
 
 /* ---- one test ---- */
@@ -83,14 +83,14 @@ static enum pb_status export_recording(const struct export *export, const char *
         status = open_table(export, key, recording->name, ".accesses", &table, err);
         if (status == PB_OK) {
             pb_export_accesses(series, table.file);
-            status = pb_outlet_commit(table.outlet, err);
+            status = pb_atomic_file_commit(table.output, err);
         }
     }
     if (status == PB_OK && recording->matrix.rank > 0 && recording->matrix.values != NULL) {
         status = open_table(export, key, recording->name, ".matrix", &table, err);
         if (status == PB_OK) {
             pb_export_matrix(&recording->matrix, table.file);
-            status = pb_outlet_commit(table.outlet, err);
+            status = pb_atomic_file_commit(table.output, err);
         }
     }
     return status;
@@ -186,9 +186,9 @@ static enum pb_status export_device(struct export *export, const char *key, stru
             pb_export_tests_begin(table.file);
             status = export_tests(export, key, tests, test_count, &table, err);
             if (status == PB_OK)
-                status = pb_outlet_commit(table.outlet, err);
+                status = pb_atomic_file_commit(table.output, err);
             else
-                pb_outlet_abandon(table.outlet);
+                pb_atomic_file_abandon(table.output);
         }
     }
     export->device_count++;

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "analysis/kernel/explain.h"
+#include "cli/atomic_file.h"
 #include "cli/command_line.h"
 #include "cli/model_compare.h"
 #include "cli/model_device.h"
 #include "cli/model_report.h"
 #include "cli/model_trace.h"
-#include "cli/outlet.h"
 
 struct options {
     const char *cache, *from, *device, *compare, *json;
@@ -144,17 +144,13 @@ static enum pb_status explain_trace(struct session *session, const char *path, s
 
 static const char opening[] = "{\"schema\": 1, \"tool\": \"plumb-model\"";
 
-static bool is_model_json(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, opening);
-}
+static const struct pb_atomic_file_kind json_kind = {.name = "a report of plumb-model",
+                                                     .opening = opening};
 
-static const struct pb_outlet_kind json_kind = {"a report of plumb-model", is_model_json};
-
-static enum pb_status write_json(const struct session *session, struct pb_outlet *outlet,
+static enum pb_status write_json(const struct session *session, struct pb_atomic_file *output,
                                  struct pb_error *err)
 {
-    FILE *file = pb_outlet_file(outlet);
+    FILE *file = pb_atomic_file_stream(output);
     json_t *compared = session->compare == NULL ? NULL : pb_compare_json(session->compare);
     enum pb_status status = PB_OK;
 
@@ -170,10 +166,10 @@ static enum pb_status write_json(const struct session *session, struct pb_outlet
     fputs("}\n", file);
     json_decref(compared);
     if (status != PB_OK) {
-        pb_outlet_abandon(outlet);
+        pb_atomic_file_abandon(output);
         return status;
     }
-    return pb_outlet_commit(outlet, err);
+    return pb_atomic_file_commit(output, err);
 }
 
 static enum pb_status open_session(const struct options *options, struct session *session,
@@ -207,25 +203,25 @@ static int run(const struct pb_command_line *line)
 {
     struct options options = {.seed = 0};
     struct session session = {.kernel_count = 0};
-    struct pb_outlet *outlet = NULL;
+    struct pb_atomic_file *output = NULL;
     struct pb_error err = PB_ERROR_INIT;
     enum pb_status status = read_options(line, &options, &err);
 
     if (status == PB_OK && options.json != NULL)
-        status = pb_outlet_open(options.json, &json_kind, &outlet, &err);
+        status = pb_atomic_file_open(options.json, &json_kind, &output, &err);
     if (status == PB_OK)
         status = open_session(&options, &session, &err);
     for (size_t i = 0; i < line->argument_count && status == PB_OK; i++)
         status = explain_trace(&session, line->arguments[i], &err);
     if (status == PB_OK && session.compare != NULL)
         status = pb_compare_end(session.compare, session.table, &err);
-    if (status == PB_OK && outlet != NULL) {
-        status = write_json(&session, outlet, &err);
-        outlet = NULL;
+    if (status == PB_OK && output != NULL) {
+        status = write_json(&session, output, &err);
+        output = NULL;
     }
     if (status != PB_OK)
         pb_command_print_error(PB_PROGRAM_MODEL, &err);
-    pb_outlet_abandon(outlet);
+    pb_atomic_file_abandon(output);
     pb_compare_close(session.compare);
     json_decref(session.kernels);
     pb_model_device_clear(&session.device);

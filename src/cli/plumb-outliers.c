@@ -18,7 +18,7 @@ enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
 /* The kinds of output: which option says where to, and what writes it. */
 static const struct {
     enum pb_option_id option;
-    const struct pb_outlet_kind *kind;
+    const struct pb_atomic_file_kind *kind;
     enum pb_status (*write)(const struct pb_ruling *ruling, FILE *file, struct pb_error *err);
 } outputs[] = {
 #define OUTPUT(option, name) {PB_OPTION_##option, &pb_ruling_##name##_kind, pb_ruling_write_##name},
@@ -31,7 +31,7 @@ enum { OUTPUT_COUNT = sizeof(outputs) / sizeof(outputs[0]) };
 struct options {
     const char *file, *policy;
     const char *outputs[OUTPUT_COUNT]; /* where each goes; NULL: it is not wanted */
-    struct pb_pasts pasts, history;
+    struct pb_earlier_runs runs, history;
     bool read_only;
 };
 
@@ -41,25 +41,25 @@ static bool is_standard_output(const char *path)
 }
 
 /* All values of an option that may be given again. */
-static enum pb_status add_pasts(const struct pb_command_line *line, enum pb_option_id id,
-                                struct pb_pasts *pasts, struct pb_error *err)
+static enum pb_status add_runs(const struct pb_command_line *line, enum pb_option_id id,
+                               struct pb_earlier_runs *runs, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
     const char *path;
     size_t at = 0;
 
     while (status == PB_OK && (path = pb_command_line_next(line, id, &at)) != NULL)
-        status = pb_pasts_add(pasts, path, err);
+        status = pb_earlier_runs_add(runs, path, err);
     return status;
 }
 
 static enum pb_status read_options(const struct pb_command_line *line, struct options *options,
                                    struct pb_error *err)
 {
-    enum pb_status status = add_pasts(line, PB_OPTION_BASELINE, &options->pasts, err);
+    enum pb_status status = add_runs(line, PB_OPTION_BASELINE, &options->runs, err);
 
     if (status == PB_OK)
-        status = add_pasts(line, PB_OPTION_HISTORY, &options->history, err);
+        status = add_runs(line, PB_OPTION_HISTORY, &options->history, err);
     options->file = line->arguments[0];
     for (size_t i = 0; i < OUTPUT_COUNT; i++)
         options->outputs[i] = pb_command_line_text(line, outputs[i].option);
@@ -102,7 +102,7 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
                             struct pb_error *err)
 {
     const struct pb_ruling_options how = {.policy = options->policy,
-                                          .baseline = &options->pasts,
+                                          .baseline = &options->runs,
                                           .history = &options->history,
                                           .announce = isatty(STDERR_FILENO) ? show_progress : NULL};
     enum pb_status status = pb_ruling_make(options->file, &how, ruling, err);
@@ -115,18 +115,18 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
 
 /* Whatever may fail for want of room or rights fails here, before anything is replaced. */
 static enum pb_status prepare(const struct options *options, const struct pb_ruling *ruling,
-                              struct pb_outlet **outlets, struct pb_error *err)
+                              struct pb_atomic_file **files, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < OUTPUT_COUNT && status == PB_OK; i++) {
         if (options->outputs[i] == NULL)
             continue;
-        status = pb_outlet_open(options->outputs[i], outputs[i].kind, &outlets[i], err);
+        status = pb_atomic_file_open(options->outputs[i], outputs[i].kind, &files[i], err);
         if (status == PB_OK)
-            status = outputs[i].write(ruling, pb_outlet_file(outlets[i]), err);
+            status = outputs[i].write(ruling, pb_atomic_file_stream(files[i]), err);
         if (status == PB_OK)
-            status = pb_outlet_flush(outlets[i], err);
+            status = pb_atomic_file_flush(files[i], err);
     }
     return status;
 }
@@ -134,20 +134,20 @@ static enum pb_status prepare(const struct options *options, const struct pb_rul
 static enum pb_status deliver(const struct options *options, const struct pb_ruling *ruling,
                               struct pb_error *err)
 {
-    struct pb_outlet *outlets[OUTPUT_COUNT] = {NULL};
-    bool speaks = true; /* unless standard output is taken */
-    enum pb_status status = prepare(options, ruling, outlets, err);
+    struct pb_atomic_file *files[OUTPUT_COUNT] = {NULL};
+    bool is_printed = true; /* unless standard output is taken */
+    enum pb_status status = prepare(options, ruling, files, err);
 
     if (status == PB_OK && !options->read_only)
         status = pb_ruling_store(ruling, options->file, err);
     for (size_t i = 0; i < OUTPUT_COUNT; i++) {
-        speaks = speaks && !is_standard_output(options->outputs[i]);
+        is_printed = is_printed && !is_standard_output(options->outputs[i]);
         if (status == PB_OK)
-            status = pb_outlet_commit(outlets[i], err);
+            status = pb_atomic_file_commit(files[i], err);
         else
-            pb_outlet_abandon(outlets[i]);
+            pb_atomic_file_abandon(files[i]);
     }
-    if (status == PB_OK && speaks)
+    if (status == PB_OK && is_printed)
         status = pb_ruling_print(ruling, pb_terminal_of(stdout), stdout, err);
     return status;
 }
@@ -168,8 +168,8 @@ static int run(const struct pb_command_line *line)
     if (status != PB_OK)
         pb_command_print_error(PB_PROGRAM_OUTLIERS, &err);
     pb_ruling_clear(&ruling);
-    pb_pasts_clear(&options.pasts);
-    pb_pasts_clear(&options.history);
+    pb_earlier_runs_clear(&options.runs);
+    pb_earlier_runs_clear(&options.history);
     return status == PB_OK ? (int)ruling.status : EXIT_UNKNOWN;
 }
 

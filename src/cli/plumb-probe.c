@@ -55,7 +55,7 @@ static void ask_to_stop(int signal_number)
 }
 
 /* The first of each signal ends the battery in good order; a test that hangs takes the second. */
-static void heed_signals(void)
+static void install_signal_handlers(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART | SA_RESETHAND};
@@ -83,7 +83,7 @@ static int measure(const struct pb_command_line *line, const struct pb_test_sele
     if (status != PB_OK)
         return report_error(&err);
     observer = pb_progress_observer(progress);
-    heed_signals();
+    install_signal_handlers();
     status = pb_measure_standalone(selection, output, run, &stop, &observer, &summary, &err);
     pb_progress_close(progress);
     if (status != PB_OK)

@@ -7,20 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/atomic_file.h"
 #include "cli/command_line.h"
-#include "cli/outlet.h"
 #include "cli/report_read.h"
 
 struct options {
     const char *file, *output, *device, *policy;
 };
 
-static bool is_report(const char *head, size_t length)
-{
-    return pb_outlet_begins(head, length, pb_report_opening);
-}
-
-static const struct pb_outlet_kind report_kind = {"a page of plumb-report", is_report};
+static const struct pb_atomic_file_kind report_kind = {.name = "a page of plumb-report",
+                                                       .opening = pb_report_opening};
 
 static void announce(const char *path, const char *lacking, size_t devices)
 {
@@ -34,19 +30,19 @@ static void announce(const char *path, const char *lacking, size_t devices)
 static int run(const struct options *options)
 {
     struct pb_report_input input = {.path = NULL};
-    struct pb_outlet *outlet = NULL;
+    struct pb_atomic_file *output = NULL;
     struct pb_error err = PB_ERROR_INIT;
-    enum pb_status status = pb_outlet_open(options->output, &report_kind, &outlet, &err);
+    enum pb_status status = pb_atomic_file_open(options->output, &report_kind, &output, &err);
 
     if (status == PB_OK)
         status =
             pb_report_read(options->file, options->device, options->policy, announce, &input, &err);
     if (status == PB_OK)
-        status = pb_report_write(&input.report, &input.source, pb_outlet_file(outlet), &err);
+        status = pb_report_write(&input.report, &input.source, pb_atomic_file_stream(output), &err);
     if (status == PB_OK)
-        status = pb_outlet_commit(outlet, &err);
+        status = pb_atomic_file_commit(output, &err);
     else
-        pb_outlet_abandon(outlet);
+        pb_atomic_file_abandon(output);
     if (status != PB_OK)
         pb_command_print_error(PB_PROGRAM_REPORT, &err);
     pb_report_input_clear(&input);

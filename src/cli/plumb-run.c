@@ -24,7 +24,7 @@
 
 enum { DEADLINE_SECONDS = 120 }; /* unless --deadline says otherwise */
 
-/* What the command line asks for. */
+/* What the command line requests. */
 struct job {
     struct pb_command_line line;
     struct pb_test_selection selection;

@@ -247,7 +247,7 @@ static void print_news(const struct pb_news *news)
     print_line(line);
 }
 
-static void tell(void *context, const struct pb_news *news)
+static void show_news(void *context, const struct pb_news *news)
 {
     struct pb_progress *progress = context;
 
@@ -287,7 +287,7 @@ static void note(void *context, const char *line)
 
 struct pb_run_listener pb_progress_observer(struct pb_progress *progress)
 {
-    return (struct pb_run_listener){tell, tick, note, progress};
+    return (struct pb_run_listener){show_news, tick, note, progress};
 }
 
 enum pb_status pb_progress_open(size_t rank_count, bool quiet, struct pb_progress **progress_out,

@@ -16,19 +16,6 @@ static enum pb_status no_memory(const struct pb_report_input *input, struct pb_e
 
 /* ---- devices ---- */
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-static bool has_device(const struct pb_report_input *input, const char *key)
-{
-    struct pb_key wanted = {""};
-
-    PB_TEXT_SET(wanted.text, key);
-    return bsearch(&wanted, input->keys, input->key_count, sizeof(wanted), compare_keys) != NULL;
-}
-
 static int compare_members(const void *a, const void *b)
 {
     const struct pb_member *left = a, *right = b;
@@ -40,46 +27,16 @@ static int compare_members(const void *a, const void *b)
                                      : (left->rank > right->rank) - (left->rank < right->rank);
 }
 
-/* The row of a device of which /fleet does not speak: its run did not end as it should. */
-static void write_unlisted(const char *key, struct pb_member *row_out)
+/* By node and slot. */
+static enum pb_status read_list(struct pb_report_input *input, struct pb_error *err)
 {
-    const char *dot = strrchr(key, '.');
+    struct pb_fleet_list *list = &input->list;
+    enum pb_status status = pb_fleet_list_read(input->reader, input->path, list, err);
 
-    *row_out = (struct pb_member){.rank = -1, .slot = -1, .message = "no row of /fleet has it"};
-    PB_TEXT_SET(row_out->key, key);
-    PB_TEXT_SET(row_out->status, pb_member_status_name(PB_MEMBER_PARTIAL));
-    snprintf(row_out->host, sizeof(row_out->host), "%.*s",
-             dot == NULL ? (int)strlen(key) : (int)(dot - key), key);
-}
-
-/* Rows of /fleet, and one for each device without. */
-static enum pb_status read_members(struct pb_report_input *input, struct pb_error *err)
-{
-    size_t count = 0, listed;
-    enum pb_status status = pb_reader_members(input->reader, &input->members, &count, err);
-    struct pb_member *members;
-
-    if (status == PB_OK)
-        status = pb_reader_devices(input->reader, &input->keys, &input->key_count, err);
     if (status != PB_OK)
         return status;
-    members = realloc(input->members, (count + input->key_count + 1) * sizeof(*members));
-    if (members == NULL)
-        return no_memory(input, err);
-    input->members = members;
-    listed = count;
-    for (size_t i = 0; i < input->key_count; i++) {
-        bool is_listed = false;
-
-        for (size_t k = 0; k < listed && !is_listed; k++)
-            is_listed = strcmp(members[k].key, input->keys[i].text) == 0;
-        if (!is_listed)
-            write_unlisted(input->keys[i].text, &members[count++]);
-    }
-    qsort(members, count, sizeof(*members), compare_members);
-    input->report.device_count = count;
-    if (count == 0)
-        return pb_fail(err, PB_INVALID, "%s: expected devices, found an empty fleet", input->path);
+    qsort(list->members, list->member_count, sizeof(*list->members), compare_members);
+    input->report.device_count = list->member_count;
     return PB_OK;
 }
 
@@ -91,21 +48,11 @@ static enum pb_status fill_devices(struct pb_report_input *input, struct pb_erro
     if (input->devices == NULL)
         return no_memory(input, err);
     for (size_t i = 0; i < count; i++) {
-        const struct pb_member *member = &input->members[i];
+        const struct pb_member *member = &input->list.members[i];
 
         input->devices[i] = (struct pb_report_device){
-            .key = member->key,
-            .host = member->host,
-            .model = member->model,
-            .uuid = member->uuid,
-            .pci_bus_id = member->pci_bus_id,
-            .status = member->status,
-            .message = member->message,
-            .rank = member->rank,
-            .slot = member->slot,
-            .tests_ok = member->tests_ok,
-            .tests_failed = member->tests_failed,
-            .is_recorded = has_device(input, member->key),
+            .member = member,
+            .is_recorded = pb_fleet_list_has(&input->list, member->key),
         };
         for (size_t k = 0; k < PB_REPORT_COLUMNS; k++)
             input->devices[i].columns[k] = NAN;
@@ -131,27 +78,26 @@ static enum pb_status judge(struct pb_report_input *input, const char *policy, s
     return status;
 }
 
-static enum pb_report_severity severity_of(const char *word)
+static enum pb_severity severity_of(const char *word)
 {
-    static const char *const words[] = {"OK", "WARNING", "CRITICAL"};
+    enum pb_severity severity = PB_SEVERITY_OK;
 
-    for (int i = 0; i < 3; i++)
-        if (strcmp(words[i], word) == 0)
-            return (enum pb_report_severity)i;
-    return PB_REPORT_UNKNOWN;
+    while (severity < PB_SEVERITY_UNKNOWN && strcmp(pb_severity_name(severity), word) != 0)
+        severity++;
+    return severity;
 }
 
 /* Is this device one of those that the row is about? */
 static bool concerns(const struct pb_report_input *input, size_t row, size_t device)
 {
     const struct pb_finding_row *finding = &input->rows[row];
-    const struct pb_report_device *what = &input->devices[device];
+    const struct pb_member *what = &input->list.members[device];
 
     if (input->is_ruled) {
         const struct pb_members *members = &input->ruling.findings.items[row].members;
 
         for (size_t i = 0; i < members->count; i++)
-            if (strcmp(input->ruling.sheet.subjects[members->subjects[i]].key, what->key) == 0 &&
+            if (strcmp(input->ruling.features.subjects[members->subjects[i]].key, what->key) == 0 &&
                 what->key[0] != '\0')
                 return true;
     }
@@ -167,7 +113,7 @@ static size_t read_members_of(const struct pb_report_input *input, size_t row, s
 
     for (size_t k = 0; k < input->stored_count; k++)
         for (size_t i = 0; input->stored[k].finding == row && i < input->report.device_count; i++)
-            if (strcmp(input->stored[k].device, input->devices[i].key) == 0 &&
+            if (strcmp(input->stored[k].device, input->list.members[i].key) == 0 &&
                 count < input->report.device_count) {
                 members[count++] = i;
                 break;
@@ -203,29 +149,8 @@ static enum pb_status fill_findings(struct pb_report_input *input, struct pb_err
         return no_memory(input, err);
     input->report.findings = input->findings;
     for (size_t i = 0; i < count && status == PB_OK; i++) {
-        const struct pb_finding_row *row = &input->rows[i];
-
         input->findings[i] = (struct pb_report_finding){
-            .severity = severity_of(row->severity),
-            .level = row->level,
-            .place = row->place,
-            .host = row->host,
-            .device = row->device,
-            .cause = row->cause,
-            .metric = row->metric,
-            .unit = row->unit,
-            .summary = row->summary,
-            .evidence = row->evidence,
-            .evidence_path = row->evidence_path,
-            .advice = row->advice,
-            .value = row->value,
-            .expected = row->expected,
-            .sigmas = row->sigmas,
-            .p = row->p,
-            .metrics = row->metrics,
-            .peers = row->peers,
-            .drain = row->drain != 0,
-        };
+            .row = &input->rows[i], .severity = severity_of(input->rows[i].severity)};
         status = fill_members(input, i, &input->findings[i], err);
     }
     return status;
@@ -254,7 +179,7 @@ static enum pb_status read_findings(struct pb_report_input *input, const char *p
 
     if (status == PB_NOT_FOUND) {
         if (announce != NULL && policy == NULL)
-            announce(input->path, "verdict", input->key_count);
+            announce(input->path, "verdict", input->list.key_count);
         pb_reader_close(input->reader); /* workers have readers of their own */
         input->reader = NULL;
         *err = (struct pb_error)PB_ERROR_INIT;
@@ -288,7 +213,7 @@ static bool has_finding(const struct pb_report_input *input, size_t device)
 static bool is_model_shown(const struct pb_report_input *input, const char *model)
 {
     for (size_t i = 0; i < input->report.detailed_count; i++)
-        if (strcmp(input->devices[input->detailed[i]].model, model) == 0)
+        if (strcmp(input->list.members[input->detailed[i]].model, model) == 0)
             return true;
     return false;
 }
@@ -301,7 +226,7 @@ static void choose_representatives(struct pb_report_input *input)
     for (int any = 0; any < 2; any++)
         for (size_t i = 0; i < input->report.device_count; i++)
             if (input->report.detailed_count < most && input->devices[i].is_recorded &&
-                !is_model_shown(input, input->devices[i].model) &&
+                !is_model_shown(input, input->list.members[i].model) &&
                 (any == 1 || !has_finding(input, i)))
                 input->detailed[input->report.detailed_count++] = i;
 }
@@ -318,12 +243,12 @@ static enum pb_status choose_detailed(struct pb_report_input *input, const char 
         return PB_OK;
     }
     for (size_t i = 0; i < input->report.device_count; i++)
-        if (input->devices[i].is_recorded && strcmp(input->devices[i].key, device) == 0)
+        if (input->devices[i].is_recorded && strcmp(input->list.members[i].key, device) == 0)
             input->detailed[input->report.detailed_count++] = i;
     if (input->report.detailed_count == 0)
         return pb_fail(err, PB_INVALID, "%s: no device %s among %zu (the first is %s)", input->path,
-                       device, input->key_count,
-                       input->key_count > 0 ? input->keys[0].text : "none");
+                       device, input->list.key_count,
+                       input->list.key_count > 0 ? input->list.keys[0].text : "none");
     input->report.detailed_count = 1;
     input->report.is_one_device = true;
     return PB_OK;
@@ -331,37 +256,24 @@ static enum pb_status choose_detailed(struct pb_report_input *input, const char 
 
 /* ---- parameters ---- */
 
-struct keeper {
+struct row_sink {
     struct pb_report_input *input;
     size_t device; /* of the last row: rows of a device follow each other */
 };
 
-static bool find_row(struct keeper *keeper, const char *key)
+static bool find_row(struct row_sink *row_sink, const char *key)
 {
-    const struct pb_report_input *input = keeper->input;
+    const struct pb_report_input *input = row_sink->input;
 
     for (size_t n = 0; n < input->report.device_count; n++) {
-        size_t i = (keeper->device + n) % input->report.device_count;
+        size_t i = (row_sink->device + n) % input->report.device_count;
 
-        if (strcmp(input->devices[i].key, key) == 0) {
-            keeper->device = i;
+        if (strcmp(input->list.members[i].key, key) == 0) {
+            row_sink->device = i;
             return true;
         }
     }
     return false;
-}
-
-static void copy_parameter(const struct pb_parameter_row *row, struct pb_report_parameter *copy)
-{
-    *copy = (struct pb_report_parameter){
-        .number = row->number, .low = row->low, .high = row->high, .confidence = row->confidence};
-    PB_TEXT_SET(copy->memory, row->memory);
-    PB_TEXT_SET(copy->name, row->parameter);
-    PB_TEXT_SET(copy->unit, row->unit);
-    PB_TEXT_SET(copy->value, row->value);
-    PB_TEXT_SET(copy->method, row->method);
-    PB_TEXT_SET(copy->evidence, row->evidence);
-    PB_TEXT_SET(copy->reason, row->reason);
 }
 
 static enum pb_status keep_parameter(struct pb_report_input *input, size_t device,
@@ -369,7 +281,7 @@ static enum pb_status keep_parameter(struct pb_report_input *input, size_t devic
 {
     struct pb_report_device *to = &input->devices[device];
     bool is_full = (to->parameter_count & (to->parameter_count - 1)) == 0; /* 0, 1, 2, 4, … */
-    struct pb_report_parameter *larger;
+    struct pb_parameter_row *larger;
 
     if (is_full) {
         larger = realloc(to->parameters, (2 * to->parameter_count + 1) * sizeof(*larger));
@@ -377,7 +289,7 @@ static enum pb_status keep_parameter(struct pb_report_input *input, size_t devic
             return no_memory(input, err);
         to->parameters = larger;
     }
-    copy_parameter(row, &to->parameters[to->parameter_count++]);
+    to->parameters[to->parameter_count++] = *row;
     return PB_OK;
 }
 
@@ -389,7 +301,7 @@ static enum pb_status keep_number(struct pb_report_input *input, size_t device,
 
     snprintf(name, sizeof(name), "%s.%s", row->memory, row->parameter);
     for (size_t i = 0; i < input->report.finding_count && i < PB_REPORT_FINDINGS_DRAWN; i++) {
-        if (strcmp(input->findings[i].metric, name) != 0)
+        if (strcmp(input->findings[i].row->metric, name) != 0)
             continue;
         if (input->numbers[i] == NULL) {
             input->numbers[i] = calloc(input->report.device_count, sizeof(double));
@@ -407,19 +319,19 @@ static enum pb_status keep_number(struct pb_report_input *input, size_t device,
 static enum pb_status keep_row(void *context, const struct pb_parameter_row *row,
                                struct pb_error *err)
 {
-    struct keeper *keeper = context;
-    struct pb_report_input *input = keeper->input;
+    struct row_sink *row_sink = context;
+    struct pb_report_input *input = row_sink->input;
     enum pb_status status;
 
-    if (!find_row(keeper, row->device))
+    if (!find_row(row_sink, row->device))
         return PB_OK; /* of a device that is no more in the file */
     for (size_t i = 0; i < PB_REPORT_COLUMNS; i++)
         if (strcmp(row->memory, pb_report_columns[i].memory) == 0 &&
             strcmp(row->parameter, pb_report_columns[i].parameter) == 0)
-            input->devices[keeper->device].columns[i] = row->number;
-    status = keep_number(input, keeper->device, row, err);
-    if (status == PB_OK && is_shown(input, keeper->device))
-        status = keep_parameter(input, keeper->device, row, err);
+            input->devices[row_sink->device].columns[i] = row->number;
+    status = keep_number(input, row_sink->device, row, err);
+    if (status == PB_OK && is_shown(input, row_sink->device))
+        status = keep_parameter(input, row_sink->device, row, err);
     return status;
 }
 
@@ -431,66 +343,55 @@ static size_t list_unanalysed(const struct pb_report_input *input, struct pb_key
     for (size_t i = 0; i < input->report.device_count; i++)
         if (input->devices[i].is_recorded &&
             ((!input->is_ruled && !input->report.is_one_device) || is_shown(input, i))) {
-            PB_TEXT_SET(keys[count].text, input->devices[i].key);
+            PB_TEXT_SET(keys[count].text, input->list.members[i].key);
             count++;
         }
     return count;
 }
 
 /* The agreement of a device that is shown, beside what others have. */
-static enum pb_status keep_agreement(struct pb_report_input *input,
-                                     const struct pb_results *results, struct pb_error *err)
+static enum pb_status keep_agreement(struct pb_report_input *input, const char *key,
+                                     const struct pb_agreement *agreement, struct pb_error *err)
 {
-    size_t count = input->agreement_count + results->agreement_count;
+    size_t count = input->agreement_count + agreement->count;
     struct pb_agreement_row *rows = realloc(input->agreement, (count + 1) * sizeof(*rows));
-    enum pb_status status;
 
     if (rows == NULL)
         return no_memory(input, err);
     input->agreement = rows;
-    if (results->agreement_count == 0)
-        return PB_OK;
-    status = pb_results_read_agreement(results, 0, results->agreement_count,
-                                       &rows[input->agreement_count], err);
-    if (status == PB_OK)
-        input->agreement_count = count;
-    return status;
+    for (size_t i = 0; i < agreement->count; i++)
+        pb_agreement_row_of(key, &agreement->tests[i], &rows[input->agreement_count++]);
+    return PB_OK;
 }
 
-static enum pb_status keep_results(struct keeper *keeper, const struct pb_results *results,
-                                   struct pb_error *err)
+static enum pb_status keep_result(struct row_sink *row_sink, const char *key,
+                                  const struct pb_device_result *result, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
     struct pb_parameter_row row;
 
-    for (size_t k = 0; status == PB_OK && k < results->parameter_count; k++) {
-        status = pb_results_read(results, k, 1, &row, err);
-        if (status == PB_OK)
-            status = keep_row(keeper, &row, err);
+    for (size_t k = 0; status == PB_OK && k < result->parameters.count; k++) {
+        pb_parameter_row_of(key, &result->parameters.items[k], &row);
+        status = keep_row(row_sink, &row, err);
     }
-    if (status == PB_OK && is_shown(keeper->input, keeper->device))
-        status = keep_agreement(keeper->input, results, err);
+    if (status == PB_OK && is_shown(row_sink->input, row_sink->device))
+        status = keep_agreement(row_sink->input, key, &result->agreement, err);
     return status;
 }
 
 static enum pb_status infer_devices(struct pb_report_input *input, const struct pb_key *keys,
-                                    size_t count, struct keeper *keeper, struct pb_error *err)
+                                    size_t count, struct row_sink *row_sink, struct pb_error *err)
 {
     struct pb_workers *workers = NULL;
-    enum pb_status status =
-        pb_workers_start(input->path, keys, count, pb_worker_processors(), false, &workers, err);
+    enum pb_status status = pb_workers_start(input->path, keys, count, pb_worker_processors(),
+                                             PB_WANT_PARAMETERS, &workers, err);
 
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         struct pb_device_result result = {.analysed = 0};
-        struct pb_results results = {0};
 
         status = pb_workers_next(workers, &result, err);
         if (status == PB_OK)
-            status = pb_results_add(&results, keys[i].text, result.model, &result.parameters,
-                                    &result.agreement, err);
-        if (status == PB_OK)
-            status = keep_results(keeper, &results, err);
-        pb_results_clear(&results);
+            status = keep_result(row_sink, keys[i].text, &result, err);
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);
     }
@@ -501,7 +402,7 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
 /* What the judgement has inferred of each device: for the table of all. */
 static void fill_columns(struct pb_report_input *input)
 {
-    const struct pb_sheet *sheet = &input->ruling.sheet;
+    const struct pb_features *features = &input->ruling.features;
     char name[PB_METRIC_NAME_LENGTH];
 
     for (size_t c = 0; c < PB_REPORT_COLUMNS; c++) {
@@ -509,15 +410,15 @@ static void fill_columns(struct pb_report_input *input)
 
         snprintf(name, sizeof(name), "%s.%s", pb_report_columns[c].memory,
                  pb_report_columns[c].parameter);
-        metric = pb_sheet_find(sheet, name);
-        for (size_t s = 0; s < sheet->subject_count; s++)
+        metric = pb_features_find(features, name);
+        for (size_t s = 0; s < features->subject_count; s++)
             for (size_t i = 0; i < input->report.device_count; i++)
-                if (strcmp(sheet->subjects[s].key, input->devices[i].key) == 0)
-                    input->devices[i].columns[c] = pb_sheet_cell(sheet, s, metric).value;
+                if (strcmp(features->subjects[s].key, input->list.members[i].key) == 0)
+                    input->devices[i].columns[c] = pb_features_reading(features, s, metric).value;
     }
 }
 
-static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper,
+static enum pb_status infer(struct pb_report_input *input, struct row_sink *row_sink,
                             pb_report_announce *announce, struct pb_error *err)
 {
     struct pb_key *keys = calloc(input->report.device_count + 1, sizeof(*keys));
@@ -533,7 +434,7 @@ static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper
     input->reader = NULL;
     input->is_inferred = true;
     if (count > 0)
-        status = infer_devices(input, keys, count, keeper, err);
+        status = infer_devices(input, keys, count, row_sink, err);
     if (status == PB_OK)
         status = pb_reader_open(input->path, &input->reader, err);
     free(keys);
@@ -543,26 +444,27 @@ static enum pb_status infer(struct pb_report_input *input, struct keeper *keeper
 static enum pb_status read_parameters(struct pb_report_input *input, pb_report_announce *announce,
                                       struct pb_error *err)
 {
-    struct keeper keeper = {input, 0};
-    enum pb_status status = pb_stored_parameters(input->reader, keep_row, &keeper, err);
+    struct row_sink row_sink = {input, 0};
+    enum pb_status status = pb_stored_parameters(input->reader, keep_row, &row_sink, err);
 
     if (status == PB_NOT_FOUND) {
         *err = (struct pb_error)PB_ERROR_INIT;
         if (input->is_ruled)
             fill_columns(input);
-        status = infer(input, &keeper, announce, err);
+        status = infer(input, &row_sink, announce, err);
     }
     return status;
 }
 
-/* ---- what the page asks for while it is written ---- */
+/* ---- what the page requests while it is written ---- */
 
 static enum pb_status load_recording(void *context, size_t device, const char *test,
                                      struct pb_recording *recording_out, struct pb_error *err)
 {
     const struct pb_report_input *input = context;
 
-    return pb_reader_recording(input->reader, input->devices[device].key, test, recording_out, err);
+    return pb_reader_recording(input->reader, input->list.members[device].key, test, recording_out,
+                               err);
 }
 
 static enum pb_status load_info(void *context, size_t device, struct pb_device_info *info_out,
@@ -570,7 +472,7 @@ static enum pb_status load_info(void *context, size_t device, struct pb_device_i
 {
     const struct pb_report_input *input = context;
 
-    return pb_reader_device(input->reader, input->devices[device].key, info_out, err);
+    return pb_reader_device(input->reader, input->list.members[device].key, info_out, err);
 }
 
 static enum pb_status load_states(void *context, size_t device, struct pb_state **states_out,
@@ -578,14 +480,18 @@ static enum pb_status load_states(void *context, size_t device, struct pb_state 
 {
     const struct pb_report_input *input = context;
 
-    return pb_reader_states(input->reader, input->devices[device].key, states_out, count_out, err);
+    return pb_reader_states(input->reader, input->list.members[device].key, states_out, count_out,
+                            err);
 }
 
 /* What was inferred for this page goes with the parameters that it shows. */
-static enum pb_status list_agreement(const struct pb_report_input *input, const char *key,
+static enum pb_status load_agreement(void *context, size_t device,
                                      struct pb_agreement_row **rows_out, size_t *count_out,
                                      struct pb_error *err)
 {
+    const struct pb_report_input *input = context;
+    const char *key = input->list.members[device].key;
+
     if (!input->is_inferred)
         return pb_reader_agreement(input->reader, key, rows_out, count_out, err);
     *rows_out = calloc(input->agreement_count + 1, sizeof(**rows_out));
@@ -597,44 +503,12 @@ static enum pb_status list_agreement(const struct pb_report_input *input, const 
     return PB_OK;
 }
 
-static enum pb_status load_agreement(void *context, size_t device,
-                                     struct pb_report_agreement **rows_out, size_t *count_out,
-                                     struct pb_error *err)
-{
-    const struct pb_report_input *input = context;
-    struct pb_agreement_row *rows = NULL;
-    struct pb_report_agreement *copies;
-    size_t count = 0;
-    enum pb_status status = list_agreement(input, input->devices[device].key, &rows, &count, err);
-
-    if (status != PB_OK)
-        return status;
-    copies = calloc(count + 1, sizeof(*copies));
-    for (size_t i = 0; copies != NULL && i < count; i++) {
-        PB_TEXT_SET(copies[i].test, rows[i].test);
-        copies[i].accesses = rows[i].accesses;
-        copies[i].agreed = rows[i].agreed;
-        copies[i].contradicted = rows[i].contradicted;
-        copies[i].undetermined = rows[i].undetermined;
-    }
-    free(rows);
-    if (copies == NULL)
-        return no_memory(input, err);
-    *rows_out = copies;
-    *count_out = count;
-    return PB_OK;
-}
-
 static void describe_run(struct pb_report_input *input)
 {
     const char *slash = strrchr(input->path, '/');
 
     input->report.file = slash == NULL ? input->path : slash + 1;
-    input->report.run_id = input->run.run_id;
-    input->report.created = input->run.created;
-    input->report.command_line = input->run.command_line;
-    input->report.tool_version = input->run.tool_version;
-    input->report.is_complete = input->run.complete != 0;
+    input->report.run = &input->run;
     input->source =
         (struct pb_report_source){input, load_recording, load_info, load_states, load_agreement};
 }
@@ -651,7 +525,7 @@ enum pb_status pb_report_read(const char *path, const char *device, const char *
     if (status == PB_OK)
         status = pb_reader_run(input->reader, &input->run, err);
     if (status == PB_OK)
-        status = read_members(input, err);
+        status = read_list(input, err);
     if (status == PB_OK)
         status = fill_devices(input, err);
     if (status == PB_OK && device == NULL)
@@ -684,6 +558,5 @@ void pb_report_input_clear(struct pb_report_input *input)
     free(input->detailed);
     free(input->rows);
     free(input->stored);
-    free(input->keys);
-    free(input->members);
+    pb_fleet_list_clear(&input->list);
 }

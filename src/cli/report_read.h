@@ -7,15 +7,14 @@
 
 #include "analysis/report/report.h"
 #include "cli/outliers.h"
+#include "cli/source.h"
 #include "h5schema/file.h"
 
 struct pb_report_input {
     const char *path;
     struct pb_reader *reader; /* while the page is written */
     struct pb_run run;
-    struct pb_member *members; /* [device_count], by node and slot */
-    struct pb_key *keys;       /* devices that the file has, sorted */
-    size_t key_count;
+    struct pb_fleet_list list;        /* by node and slot */
     struct pb_finding_row *rows;      /* [finding_count] */
     struct pb_finding_member *stored; /* [stored_count] as the file has them */
     size_t stored_count;

@@ -1,8 +1,26 @@
-/* Recordings of one device of a fleet file, as the analysis asks for them. */
+/* The devices of a fleet file, and the recordings of one as the analysis loads them. */
 #ifndef PB_CLI_SOURCE_H
 #define PB_CLI_SOURCE_H
 
+#include <stdbool.h>
+
 #include "h5schema/file.h"
+
+/* Ranks and devices of a fleet file: rows of /fleet, then one for each device without a row. */
+struct pb_fleet_list {
+    struct pb_member *members;
+    size_t member_count;
+    struct pb_key *keys; /* devices that the file has, sorted */
+    size_t key_count;
+};
+
+/* pb_fleet_list_clear() it, on failure too. PB_INVALID: there is neither rank nor device. */
+enum pb_status pb_fleet_list_read(struct pb_reader *reader, const char *path,
+                                  struct pb_fleet_list *list_out, struct pb_error *err);
+void pb_fleet_list_clear(struct pb_fleet_list *list);
+
+/* Has the file a device of that key? */
+bool pb_fleet_list_has(const struct pb_fleet_list *list, const char *key);
 
 enum { PB_UNREADABLE_MAX = 8 };
 

@@ -61,7 +61,7 @@ bool pb_worker_send(int pipe, const void *bytes, size_t size)
 }
 
 /* Why a worker fell silent. */
-static enum pb_status tell_end(struct pb_worker *worker, struct pb_error *err)
+static enum pb_status report_end(struct pb_worker *worker, struct pb_error *err)
 {
     int how = 0;
 
@@ -84,7 +84,7 @@ enum pb_status pb_worker_receive(struct pb_worker *worker, void *bytes_out, size
         ssize_t done = read(worker->answers, at, size);
 
         if (done == 0 || (done < 0 && errno != EINTR))
-            return tell_end(worker, err);
+            return report_end(worker, err);
         at += done > 0 ? done : 0;
         size -= done > 0 ? (size_t)done : 0;
     }

@@ -3,7 +3,7 @@
  *
  * HDF5 has one lock for all threads, and what it meets in a damaged file may end the process: so
  * readers are processes, and one that dies is an error that says how, never a gap. A pipe also
- * holds its worker back: nobody is ahead by more than one answer.
+ * holds its worker back: none is ahead by more than one answer.
  */
 #ifndef PB_CLI_WORKER_H
 #define PB_CLI_WORKER_H
@@ -32,7 +32,7 @@ enum pb_status pb_worker_start(struct pb_worker *workers, size_t number,
                                void (*work)(void *context, size_t number, int pipe), void *context,
                                struct pb_error *err);
 
-/* Both ends are one program: things go as they lie in memory. false: nobody listens any more. */
+/* Both ends are one program: things go as they lie in memory. false: no reader any more. */
 bool pb_worker_send(int pipe, const void *bytes, size_t size);
 
 /* PB_IO: the worker ended before; err says how. */

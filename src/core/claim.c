@@ -159,7 +159,7 @@ static void decode(const char *text, struct owner *owner)
 
 /*
  * What an owner file says, and when it was last renewed; false: there is none. One that cannot be
- * read belongs to nobody known: its host is empty.
+ * read belongs to no known process: its host is empty.
  */
 static bool read_owner(const char *name, struct owner *owner_out, struct timespec *renewed_out)
 {
@@ -415,7 +415,7 @@ enum pb_status pb_claim_check(const struct pb_claim *claim, struct pb_error *err
     if (name_owner_file(claim->target, claim->number + 1, name) && read_owner(name, &owner, NULL))
         return refuse(claim->target, &owner, "was taken over by", err);
     if (!read_owner(claim->own_file, &owner, NULL) && !folder_is_there(claim->target))
-        return PB_OK; /* nobody can own anything there; what is written there will fail */
+        return PB_OK; /* no process can own anything there; what is written there will fail */
     if (!read_owner(claim->own_file, &owner, NULL))
         return pb_fail(err, PB_EXISTS, "%s: was taken over by another process, which has ended",
                        claim->target);

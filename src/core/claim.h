@@ -8,7 +8,7 @@
  *   - it was a process of this boot and PID namespace that is no more,
  *   - it belongs to an earlier start of this Slurm job, which Slurm has requeued since, or
  *   - it runs elsewhere and its file was not renewed for PB_CLAIM_SILENCE_SECONDS, by our clock.
- * An owner that was only stopped or cut off may come back, so it asks pb_claim_check() before it
+ * An owner that was only stopped or cut off may come back, so it calls pb_claim_check() before it
  * replaces or removes anything.
  *
  * Limit: whoever writes the file without asking is not kept from it.

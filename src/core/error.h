@@ -13,7 +13,7 @@
 enum pb_status {
     PB_OK = 0,
     PB_INVALID,     /* bad input from outside: exit code 2 */
-    PB_NOT_FOUND,   /* asked for something that is not there, or not determinable */
+    PB_NOT_FOUND,   /* what was requested is not there, or not determinable */
     PB_NO_MEMORY,   /* host or device memory */
     PB_IO,          /* file, pipe or HDF5 */
     PB_EXISTS,      /* refuses to overwrite what is not ours */

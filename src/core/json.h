@@ -3,7 +3,7 @@
  *   gtx.json: $.caches[0].ways: expected an integer from 1 to 65536, found "four"
  *
  * A pb_json is a place in a document. Getters write their output only on success. After reading an
- * object, pb_json_only() refuses keys nobody knows.
+ * object, pb_json_only() refuses unknown keys.
  */
 #ifndef PB_CORE_JSON_H
 #define PB_CORE_JSON_H

@@ -1,7 +1,7 @@
 /*
  * The orders in which a chase walks its slots: fixed by the columns order, footprint, stride and
- * seed of `points`, so that what a file does not hold, the loads before a record, can be told from
- * it.
+ * seed of `points`, so that what a file does not hold, the loads before a record, can be
+ * distinguished from it.
  */
 #ifndef PB_CORE_ORDER_H
 #define PB_CORE_ORDER_H

@@ -52,7 +52,7 @@ static enum pb_status find_target(const char *path, char target_out[PATH_MAX], s
     return PB_OK;
 }
 
-/* Does nobody write a file of this PID any more? */
+/* Does no process write a file of this PID any more? */
 static bool has_ended(const char *digits)
 {
     char *end;

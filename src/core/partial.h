@@ -4,8 +4,8 @@
  *
  * NAME is written as .NAME.partial-BOOT-SPACE-PID in its folder: the kernel's boot and the writer's
  * PID namespace say where that PID means anything. It is created exclusively and no link is
- * followed, so that nobody who may write in the folder can have another file truncated. A path that
- * is a symbolic link stays one: the file that it names is replaced.
+ * followed, so that no user who may write in the folder can have another file truncated. A path
+ * that is a symbolic link stays one: the file that it names is replaced.
  *
  * Limit: a folder may be shared by hosts. What another host, another container, or this one before
  * it was booted has left looks like a file that is being written there, and stays.

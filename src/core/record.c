@@ -149,6 +149,18 @@ enum pb_status pb_axis_set_values(struct pb_axis *axis, const char *name, const 
     return PB_OK;
 }
 
+enum pb_status pb_axis_set_counted(struct pb_axis *axis, const char *name, const char *description,
+                                   size_t length, struct pb_error *err)
+{
+    axis->values = malloc(length * sizeof(*axis->values));
+    if (axis->values == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating axis %s of %zu", name, length);
+    for (size_t i = 0; i < length; i++)
+        axis->values[i] = (double)i;
+    name_axis(axis, name, "", description, length);
+    return PB_OK;
+}
+
 enum pb_status pb_axis_set_labels(struct pb_axis *axis, const char *name, const char *description,
                                   const char *const *labels, size_t length, struct pb_error *err)
 {

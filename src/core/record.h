@@ -147,6 +147,9 @@ enum pb_status pb_series_append(struct pb_series *series, const struct pb_point 
 enum pb_status pb_axis_set_values(struct pb_axis *axis, const char *name, const char *unit,
                                   const char *description, const double *values, size_t length,
                                   struct pb_error *err);
+/* 0, 1, 2, … */
+enum pb_status pb_axis_set_counted(struct pb_axis *axis, const char *name, const char *description,
+                                   size_t length, struct pb_error *err);
 enum pb_status pb_axis_set_labels(struct pb_axis *axis, const char *name, const char *description,
                                   const char *const *labels, size_t length, struct pb_error *err);
 

@@ -90,7 +90,7 @@ struct pb_device_entry {
  *   records `record` loads, each stamped (M16 4.2): trace_out gets latency and index, or
  *   times `timed` loads as one run without any recording (record == 0).
  * Where cross is set, the warm loads but the first own_warm go by warm_path instead: what they
- * leave behind for the recorded ones tells which paths share a cache, and what they evict of what
+ * leave behind for the recorded ones shows which paths share a cache, and what they evict of what
  * the first ones brought, which share its room. A record longer than the device's trace window is
  * taken piecewise: the chase is repeated from its start for each window, `warm` growing by what was
  * recorded before (R16 2.2).
@@ -177,7 +177,7 @@ enum pb_stream_kind { PB_STREAM_COPY, PB_STREAM_READ, PB_STREAM_WRITE };
 struct pb_stream {
     enum pb_stream_kind kind;
     uint32_t cta_count, cta_size;
-    uint32_t ilp;          /* 1, 2, 4 or 8 independent words in flight per thread */
+    uint32_t ilp;          /* 1, 2, 4 or 8 independent words outstanding per thread */
     uint32_t word_bytes;   /* 4, 8 or 16 */
     uint64_t bytes;        /* of the source; a copy moves twice as many */
     uint32_t repeats;      /* passes inside the timed region, behind one that is not timed */
@@ -191,8 +191,8 @@ struct pb_stream_result {
 };
 
 /*
- * Independent loads in flight (N14 5.2): `warps` warps of one CTA, `lanes` active lanes each, every
- * lane `loads` loads of different lines, none waiting for another. All lines are apart by
+ * Independent loads outstanding (N14 5.2): `warps` warps of one CTA, `lanes` active lanes each,
+ * every lane `loads` loads of different lines, none waiting for another. All lines are apart by
  * stride_bytes; L1 starts empty. The arrays of the caller: cycles[warps], from before a warp's
  * first load until all of its data has come.
  */
@@ -317,7 +317,7 @@ struct pb_pattern_result {
 
 struct pb_device_ops {
     const char *name;  /* as in backends.h; stored in every file */
-    bool is_simulated; /* its devices are no hardware: only used when asked for */
+    bool is_simulated; /* its devices are no hardware: only used when requested */
 
     /* Lists what this process may open. *count_out of *entries_out, to be freed. */
     enum pb_status (*enumerate)(struct pb_device_entry **entries_out, size_t *count_out,
@@ -345,7 +345,7 @@ struct pb_device_ops {
     /*
      * The same for chases[count] that do not depend on each other, into traces[count]: at the same
      * time where they are confined and alike but for slots, loads and SM, else one by one. An error
-     * is of one of them; then no trace counts. PB_UNSUPPORTED: an SM that was asked for cannot be
+     * is of one of them; then no trace counts. PB_UNSUPPORTED: an SM that was requested cannot be
      * chosen.
      */
     enum pb_status (*chases)(struct pb_device *device, const struct pb_chase *chases, size_t count,

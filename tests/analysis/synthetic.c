@@ -81,7 +81,7 @@ void synthetic_lap(struct pb_series *series, const char *path, const char *phase
         abort();
 }
 
-/* Looks an address up, fills what is missing, and tells whether it was there. */
+/* Looks an address up, fills what is missing, and returns whether it was there. */
 static bool access_line(const struct synthetic_cache *cache, struct slot *slots,
                         struct synthetic_noise *noise, uint64_t offset, uint64_t time)
 {

@@ -1,4 +1,4 @@
-/* Groups of profiles that are alike, and circles of members that were joined. */
+/* Groups of profiles that are alike, and components of members that were joined. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "analysis/statistics/circles.h"
 #include "analysis/statistics/grouping.h"
+#include "analysis/statistics/union_find.h"
 #include "analysis/synthetic.h"
 
 enum { PROFILES = 40, LENGTH = 64 };
@@ -79,18 +79,18 @@ static void test_grouping__finer_groups_are_told_of(void **state)
 
 static void test_circles__count_from_the_least_member(void **state)
 {
-    struct pb_circles circles;
+    struct pb_union_find components;
 
     (void)state;
-    assert_int_equal(pb_circles_open(6, &circles, NULL), PB_OK);
-    pb_circles_join(&circles, 5, 1);
-    pb_circles_join(&circles, 3, 5);
-    pb_circles_count(&circles);
-    assert_int_equal(circles.count, 4);
-    assert_int_equal(circles.sizes[0], 1);
-    assert_int_equal(circles.sizes[1], 3);
-    pb_circles_close(&circles);
-    pb_circles_close(NULL);
+    assert_int_equal(pb_union_find_open(6, &components, NULL), PB_OK);
+    pb_union_find_join(&components, 5, 1);
+    pb_union_find_join(&components, 3, 5);
+    pb_union_find_count(&components);
+    assert_int_equal(components.count, 4);
+    assert_int_equal(components.sizes[0], 1);
+    assert_int_equal(components.sizes[1], 3);
+    pb_union_find_close(&components);
+    pb_union_find_close(NULL);
 }
 
 int main(void)

@@ -69,22 +69,22 @@ static void test_curve__keeps_its_ends_and_its_only_spike(void **state)
 static void test_judgement__a_device_has_its_worst_finding(void **state)
 {
     const size_t first = 0, both[] = {0, 1};
-    const struct pb_report_device devices[3] = {{.key = "a"}, {.key = "b"}, {.key = "c"}};
+    const struct pb_report_device devices[3] = {{.member = NULL}};
     const struct pb_report_finding findings[] = {
-        {.severity = PB_REPORT_CRITICAL, .members = &first, .member_count = 1},
-        {.severity = PB_REPORT_WARNING, .members = both, .member_count = 2}};
+        {.severity = PB_SEVERITY_CRITICAL, .members = &first, .member_count = 1},
+        {.severity = PB_SEVERITY_WARNING, .members = both, .member_count = 2}};
     const struct pb_report report = {.devices = devices,
                                      .device_count = 3,
                                      .findings = findings,
                                      .finding_count = 2,
                                      .is_judged = true};
-    enum pb_report_severity worst[3];
+    enum pb_severity worst[3];
 
     (void)state;
-    assert_int_equal(pb_report_judge(&report, worst), PB_REPORT_CRITICAL);
-    assert_int_equal(worst[0], PB_REPORT_CRITICAL);
-    assert_int_equal(worst[1], PB_REPORT_WARNING);
-    assert_int_equal(worst[2], PB_REPORT_OK);
+    assert_int_equal(pb_report_judge(&report, worst), PB_SEVERITY_CRITICAL);
+    assert_int_equal(worst[0], PB_SEVERITY_CRITICAL);
+    assert_int_equal(worst[1], PB_SEVERITY_WARNING);
+    assert_int_equal(worst[2], PB_SEVERITY_OK);
 }
 
 int main(void)

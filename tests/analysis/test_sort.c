@@ -1,4 +1,4 @@
-/* Numbers in order, and loads in flight played once for bursts of all lengths. */
+/* Numbers in order, and loads outstanding played once for bursts of all lengths. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/statistics/sort.h"
-#include "analysis/throughput/flight.h"
+#include "analysis/throughput/outstanding.h"
 
 enum { MOST = 3000 };
 
@@ -110,24 +110,24 @@ static double play_slowly(unsigned per_warp, unsigned per_sm, unsigned warps, un
 static void test_flight__a_burst_is_the_beginning_of_a_longer_one(void **state)
 {
     static const unsigned limits[][2] = {{1, 512}, {6, 512}, {64, 64}, {6, 20}, {64, 1}, {3, 7}};
-    struct pb_flight *flight = calloc(1, sizeof(*flight));
-    double last[PB_FLIGHT_LOADS_MAX];
+    struct pb_outstanding *outstanding = calloc(1, sizeof(*outstanding));
+    double last[PB_OUTSTANDING_LOADS_MAX];
 
     (void)state;
-    assert_non_null(flight);
-    flight->latency = 300.0;
-    flight->issue = 2.25;
+    assert_non_null(outstanding);
+    outstanding->latency = 300.0;
+    outstanding->issue = 2.25;
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-        flight->per_warp = limits[i][0];
-        flight->per_sm = limits[i][1];
-        for (unsigned warps = 1; warps <= PB_FLIGHT_WARPS_MAX; warps *= 4) {
-            pb_flight_play(flight, warps, PB_FLIGHT_LOADS_MAX, last);
-            for (unsigned loads = 1; loads <= PB_FLIGHT_LOADS_MAX; loads++)
+        outstanding->per_warp = limits[i][0];
+        outstanding->per_sm = limits[i][1];
+        for (unsigned warps = 1; warps <= PB_OUTSTANDING_WARPS_MAX; warps *= 4) {
+            pb_outstanding_simulate(outstanding, warps, PB_OUTSTANDING_LOADS_MAX, last);
+            for (unsigned loads = 1; loads <= PB_OUTSTANDING_LOADS_MAX; loads++)
                 assert_true(last[loads - 1] ==
                             play_slowly(limits[i][0], limits[i][1], warps, loads));
         }
     }
-    free(flight);
+    free(outstanding);
 }
 
 int main(void)

@@ -138,7 +138,7 @@ static void test_throughput__a_plateau_does_not_rise(void **state)
     device_clear(&device);
 }
 
-/* While one load is under way so few others are issued that registers are never all taken. */
+/* While one load is outstanding so few others are issued that registers are never all taken. */
 static void test_mshr__what_issuing_takes_is_no_limit(void **state)
 {
     struct blind_profile profile;

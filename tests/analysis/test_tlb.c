@@ -158,7 +158,8 @@ static void test_tlb__pages_that_hit_one_level_do_not_ask_the_next(void **state)
     assert_planted(&profile);
 }
 
-/* With 19 entries two hit the small set of the first level: the second is asked for 17, then 20. */
+/* With 19 entries two hit the small set of the first level: the second is looked up 17 times,
+ * then 20. */
 static void test_tlb__entries_that_hit_one_level_are_not_counted_in_the_next(void **state)
 {
     struct blind_profile profile = planted_device();

@@ -162,7 +162,7 @@ static void test_tpcs__pairs_that_agree_with_partners_are_sure(void **state)
     device_clear(&device);
 }
 
-/* Circles of three part partners; circles of four hold two pairs of them each. */
+/* Components of three part partners; components of four hold two pairs of them each. */
 static void test_tpcs__pairs_that_contradict_partners_leave_them_open(void **state)
 {
     struct device device = {0};

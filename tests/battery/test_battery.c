@@ -93,8 +93,8 @@ static void test_search__edges_of_the_paper_are_found(void **state)
         pb_recording_clear(&recording);
         run(&bench, "l2_capacity", &recording);
         pb_recording_clear(&recording);
-        assert_int_equal(bench.known[PB_CACHE_L1].edge_bytes, devices[i].l1_bytes);
-        assert_int_equal(bench.known[PB_CACHE_L2].edge_bytes, devices[i].l2_bytes);
+        assert_int_equal(bench.hints[PB_CACHE_L1].edge_bytes, devices[i].l1_bytes);
+        assert_int_equal(bench.hints[PB_CACHE_L2].edge_bytes, devices[i].l2_bytes);
         pb_bench_close(&bench);
     }
 }

@@ -37,7 +37,7 @@ static void test_line__lines_of_the_paper_are_kept_for_later_tests(void **state)
 
         rig_open(caches[i].profile, NULL, &bench);
         rig_run(&bench, caches[i].test, &recording);
-        assert_int_equal(bench.known[caches[i].cache].line_bytes, caches[i].line_bytes);
+        assert_int_equal(bench.hints[caches[i].cache].line_bytes, caches[i].line_bytes);
         pb_recording_clear(&recording);
         pb_bench_close(&bench);
     }
@@ -186,7 +186,7 @@ static void test_policy__edge_that_is_a_little_low_shows_the_same_set(void **sta
         rig_open("gtx560ti", NULL, &bench);
         rig_run(&bench, "l1_capacity", &recording);
         pb_recording_clear(&recording);
-        bench.known[PB_CACHE_L1].edge_bytes -= low * 128;
+        bench.hints[PB_CACHE_L1].edge_bytes -= low * 128;
         rig_run(&bench, "l1_policy", &recording);
         assert_int_equal(distinct_lines(&recording, rig_find(&recording, "victim", NULL), lines),
                          5);
@@ -303,7 +303,7 @@ static void test_sharing__lines_evict_others_of_their_cache_only(void **state)
     pb_recording_clear(&recording);
 }
 
-/* The simulated device's, and how many chases were asked for that may run on several SMs. */
+/* The simulated device's, and how many chases were requested that may run on several SMs. */
 static enum pb_status (*simulated_chases)(struct pb_device *, const struct pb_chase *, size_t,
                                           struct pb_chase_trace *, struct pb_error *);
 static size_t confined, confined_cold;

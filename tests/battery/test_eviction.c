@@ -39,7 +39,7 @@ static void begin(int ways, const char *policy, struct pb_bench *bench,
     snprintf(drawn, sizeof(drawn), caches, ways, policy);
     *recording = (struct pb_recording){.sm_id = -1};
     rig_open_drawn(drawn, TLB, "", bench);
-    assert_int_equal(pb_search_known(bench, PB_CACHE_L1, search, recording, &err), PB_OK);
+    assert_int_equal(pb_search_from_hints(bench, PB_CACHE_L1, search, recording, &err), PB_OK);
 }
 
 static void check_group(int ways, const char *policy)

@@ -71,7 +71,7 @@ static void test_capacity__of_the_other_paths(void **state)
 
         rig_open(caches[i].profile, NULL, &bench);
         rig_run(&bench, caches[i].test, &recording);
-        assert_int_equal(bench.known[caches[i].cache].edge_bytes, caches[i].edge_bytes);
+        assert_int_equal(bench.hints[caches[i].cache].edge_bytes, caches[i].edge_bytes);
         pb_recording_clear(&recording);
         pb_bench_close(&bench);
     }

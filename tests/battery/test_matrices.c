@@ -1,4 +1,4 @@
-/* Throughput, misses under way, studies, maps, links, load and integrity against ground truth. */
+/* Throughput, misses outstanding, studies, maps, links, load and integrity against ground truth. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +69,8 @@ static double burst(const struct pb_recording *recording, const char *traffic, d
 }
 
 /*
- * N14 5.2: 6 loads of a warp are under way, and 64 of an SM: 10 x 6, 11 x 5, 13 x 4, 17 x 3. One of
- * 10,000 accesses takes 300 cycles more: that may hide one step, hardly two.
+ * N14 5.2: 6 loads of a warp are outstanding, and 64 of an SM: 10 x 6, 11 x 5, 13 x 4, 17 x 3. One
+ * of 10,000 accesses takes 300 cycles more: that may hide one step, hardly two.
  */
 static void test_mshr__steps_of_the_paper(void **state)
 {
@@ -98,7 +98,7 @@ static void test_mshr__every_number_has_its_own_burst(void **state)
 {
     static const struct {
         const char *test;
-        double coarse, last; /* what else is under way, and the last number before the step */
+        double coarse, last; /* what else is outstanding, and the last number before the step */
     } steps[] = {{"mshr_loads", 1, 6}, {"mshr_warps", 4, 16}, {"mshr_lanes", 1, 6}};
 
     (void)state;

@@ -26,10 +26,10 @@ static void test_search__a_cache_of_256_bytes_has_an_edge(void **state)
     (void)state;
     rig_open_drawn(caches, TLB, "", &bench);
     rig_run(&bench, "l1_capacity", &recording);
-    assert_int_equal(bench.known[PB_CACHE_L1].edge_bytes, 256);
+    assert_int_equal(bench.hints[PB_CACHE_L1].edge_bytes, 256);
     pb_recording_clear(&recording);
     rig_run(&bench, "l1_line", &recording);
-    assert_int_equal(bench.known[PB_CACHE_L1].line_bytes, 32);
+    assert_int_equal(bench.hints[PB_CACHE_L1].line_bytes, 32);
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
 }
@@ -59,8 +59,8 @@ static void test_search__a_set_of_neighbours_leaves_room_for_short_strides(void 
         rig_run(&bench, tests[i], &recording);
         pb_recording_clear(&recording);
     }
-    assert_int_equal(bench.known[PB_CACHE_L1].edge_bytes, 4 * 128);
-    assert_int_equal(bench.known[PB_CACHE_L1].line_bytes, 128);
+    assert_int_equal(bench.hints[PB_CACHE_L1].edge_bytes, 4 * 128);
+    assert_int_equal(bench.hints[PB_CACHE_L1].line_bytes, 128);
     pb_bench_close(&bench);
 }
 
@@ -83,17 +83,17 @@ static void test_search__spikes_that_look_like_misses_do_not_move_the_edge(void 
                    " \"spike_cycles\": 193}",
                    &bench);
     rig_run(&bench, "l2_capacity", &recording);
-    assert_int_equal(bench.known[PB_CACHE_L2].edge_bytes, 64 * 768 * 24);
+    assert_int_equal(bench.hints[PB_CACHE_L2].edge_bytes, 64 * 768 * 24);
     assert_true(recording.series.point_count < 250);
     pb_recording_clear(&recording);
     rig_run(&bench, "l2_line", &recording);
-    assert_int_equal(bench.known[PB_CACHE_L2].line_bytes, 64);
+    assert_int_equal(bench.hints[PB_CACHE_L2].line_bytes, 64);
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
 }
 
 /*
- * The driver tells the size of the cache behind L2, of whose hits and misses L2's are neither: the
+ * The driver states the size of the cache behind L2, of whose hits and misses L2's are neither: the
  * reference and the first footprint of the sweep would be too large for this L2.
  */
 static void test_search__a_small_l2_before_another_cache_has_its_own_edge(void **state)
@@ -118,7 +118,7 @@ static void test_search__a_small_l2_before_another_cache_has_its_own_edge(void *
                  l2, sets[i]);
         rig_open_drawn(caches, TLB, "", &bench);
         rig_run(&bench, "l2_capacity", &recording);
-        assert_int_equal(bench.known[PB_CACHE_L2].edge_bytes, 64 * 256 * 5);
+        assert_int_equal(bench.hints[PB_CACHE_L2].edge_bytes, 64 * 256 * 5);
         pb_recording_clear(&recording);
         pb_bench_close(&bench);
     }
@@ -147,7 +147,7 @@ static void test_search__few_misses_of_a_drawing_policy_are_enough(void **state)
                  ways, l2);
         rig_open_drawn(caches, TLB, "", &bench);
         rig_run(&bench, "texture_capacity", &recording);
-        assert_int_equal(bench.known[PB_CACHE_TEXTURE].edge_bytes, 32 * 4 * ways);
+        assert_int_equal(bench.hints[PB_CACHE_TEXTURE].edge_bytes, 32 * 4 * ways);
         pb_recording_clear(&recording);
         pb_bench_close(&bench);
     }
@@ -196,7 +196,7 @@ static void test_bases__unequal_sets_move_the_edge(void **state)
 
 /*
  * A second constant cache of 16 KiB with lines of 256 byte behind one of 2 KiB with 64: its edge is
- * asked for in strides of the first one's lines, and its line is its own.
+ * requested in strides of the first one's lines, and its line is its own.
  */
 static void test_constant__the_second_cache_has_its_own_line(void **state)
 {
@@ -221,9 +221,9 @@ static void test_constant__the_second_cache_has_its_own_line(void **state)
     rig_run(&bench, "constant_l15_capacity", &recording);
     pb_recording_clear(&recording);
     rig_run(&bench, "constant_l15_line", &recording);
-    assert_int_equal(bench.known[PB_CACHE_CONSTANT].line_bytes, 64);
-    assert_int_equal(bench.known[PB_CACHE_CONSTANT_L15].edge_bytes, 16384);
-    assert_int_equal(bench.known[PB_CACHE_CONSTANT_L15].line_bytes, 256);
+    assert_int_equal(bench.hints[PB_CACHE_CONSTANT].line_bytes, 64);
+    assert_int_equal(bench.hints[PB_CACHE_CONSTANT_L15].edge_bytes, 16384);
+    assert_int_equal(bench.hints[PB_CACHE_CONSTANT_L15].line_bytes, 256);
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
 }
@@ -246,7 +246,7 @@ static void test_line__of_a_large_cache_is_looked_for_all_over(void **state)
     (void)state;
     rig_open_drawn(caches, TLB, "", &bench);
     rig_run(&bench, "l2_line", &recording);
-    assert_int_equal(bench.known[PB_CACHE_L2].line_bytes, 128);
+    assert_int_equal(bench.hints[PB_CACHE_L2].line_bytes, 128);
     while ((point = rig_next(&recording, "overflow", NULL, &at)) != NULL) {
         for (size_t i = 1; i < point->count; i++) {
             bool missed = rig_cycles(&recording, point, i - 1) > 400;

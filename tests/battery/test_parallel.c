@@ -53,15 +53,15 @@ static void test_atomic_rate__by_pattern(void **state)
     static const struct {
         const char *pattern;
         double per_cycle;
-    } known[] = {{"one_address", 0.69}, {"one_line", 6.7}, {"spread", 292}};
+    } hints[] = {{"one_address", 0.69}, {"one_line", 6.7}, {"spread", 292}};
     struct pb_recording recording;
     const struct pb_matrix *matrix = &recording.matrix;
 
     (void)state;
     rig_record("h200", "atomic_rate", &recording);
-    for (size_t i = 0; i < COUNT(known); i++)
-        assert_float_equal(cell(matrix, rig_label(&matrix->axes[0], known[i].pattern), 3, 0),
-                           known[i].per_cycle, 0.1 * known[i].per_cycle);
+    for (size_t i = 0; i < COUNT(hints); i++)
+        assert_float_equal(cell(matrix, rig_label(&matrix->axes[0], hints[i].pattern), 3, 0),
+                           hints[i].per_cycle, 0.1 * hints[i].per_cycle);
     pb_recording_clear(&recording);
 }
 

@@ -56,14 +56,14 @@ static enum pb_severity score_fleet(const struct fleet_plan *plan, unsigned long
                                     enum pb_severity *shifted_out)
 {
     struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_scores scores;
     enum pb_severity worst;
 
-    fleet_make(plan, seed, &sheet);
+    fleet_make(plan, seed, &features);
     if (shift != 0.0)
-        fleet_shift(&sheet, plan->devices / 2, SHIFTED_METRIC, shift * SHIFTED_SPREAD);
-    if (pb_score(&sheet, NULL, &options, &scores, NULL) != PB_OK) {
+        fleet_shift(&features, plan->devices / 2, SHIFTED_METRIC, shift * SHIFTED_SPREAD);
+    if (pb_score(&features, NULL, &options, &scores, NULL) != PB_OK) {
         fprintf(stderr, "bench_verdict: no memory\n");
         exit(EXIT_FAILURE);
     }
@@ -72,7 +72,7 @@ static enum pb_severity score_fleet(const struct fleet_plan *plan, unsigned long
                                                             : PB_SEVERITY_OK;
     *shifted_out = scores.cells[plan->devices / 2 * METRICS + SHIFTED_METRIC].severity;
     pb_scores_clear(&scores);
-    pb_sheet_clear(&sheet);
+    pb_features_clear(&features);
     return worst;
 }
 
@@ -144,19 +144,19 @@ static void cost(void)
 {
     struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
     struct fleet_plan plan = plan_of(&kinds[1], 10000);
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_scores scores;
     double start = pb_time_monotonic_seconds(), made;
 
     plan.metrics = 200;
-    fleet_make(&plan, 1, &sheet);
+    fleet_make(&plan, 1, &features);
     made = pb_time_monotonic_seconds();
     printf("%zu devices, %zu metrics: %.2f s to fill the sheet\n", plan.devices, plan.metrics,
            made - start);
-    if (pb_score(&sheet, NULL, &options, &scores, NULL) == PB_OK)
+    if (pb_score(&features, NULL, &options, &scores, NULL) == PB_OK)
         printf("%.2f s to score it\n", pb_time_monotonic_seconds() - made);
     pb_scores_clear(&scores);
-    pb_sheet_clear(&sheet);
+    pb_features_clear(&features);
 }
 
 int main(int argc, char **argv)

@@ -143,27 +143,27 @@ static double log_t_at(const double *levels, size_t count, double level)
 static void solve(struct row *row)
 {
     double counted[T_COUNT], averaged[T_COUNT], beyond = 0.0;
-    size_t known = T_COUNT;
+    size_t hints = T_COUNT;
 
     for (size_t i = T_COUNT; i-- > 0;) {
         beyond += row->counted[i];
         counted[i] = -log10(beyond / row->drawn);
         averaged[i] = i < FIRST_AVERAGED ? 0.0 : -log10(row->sum[i] / row->samples);
         if (i >= FIRST_AVERAGED && !(row->sum[i] * row->sum[i] / row->sum_squares[i] >= RARE_MIN))
-            known = i;
+            hints = i;
     }
     for (size_t i = 0; i < PB_CRITICAL_LEVELS; i++) {
         double level = 0.5 * (double)(i + 1);
 
         row->log_t[i] = level < COUNTED_LEVEL ? log_t_at(counted, T_COUNT, level)
-                                              : log_t_at(averaged, known, level);
+                                              : log_t_at(averaged, hints, level);
         if (isnan(row->log_t[i]))
             row->log_t[i] = 2.0 * row->log_t[i - 1] - row->log_t[i - 2];
     }
     fprintf(stderr,
             "%5u peers, tail %.3f: t at p = 0.001 counted %.3f, averaged %.3f; p to 1e-%.1f\n",
             row->peers, row->tail, exp(log_t_at(counted, T_COUNT, 3.0)),
-            exp(log_t_at(averaged, T_COUNT, 3.0)), known > 0 ? averaged[known - 1] : 0.0);
+            exp(log_t_at(averaged, T_COUNT, 3.0)), hints > 0 ? averaged[hints - 1] : 0.0);
 }
 
 static void make_row(struct row *row, gsl_rng *rng, double *values)

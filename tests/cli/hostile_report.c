@@ -11,6 +11,7 @@
 
 #define SCRIPT "<script>alert(1)</script>"
 #define IMAGE  "\"'><img src=http://x/ onerror=y>&amp;\x1b[31m\xff"
+#define TAG    "\"'><b onclick=x>&amp;\x1b[31m\xff" /* fits into a name */
 
 static enum pb_status load_recording(void *context, size_t device, const char *test,
                                      struct pb_recording *recording_out, struct pb_error *err)
@@ -50,7 +51,7 @@ static enum pb_status load_states(void *context, size_t device, struct pb_state 
 }
 
 static enum pb_status load_agreement(void *context, size_t device,
-                                     struct pb_report_agreement **rows_out, size_t *count_out,
+                                     struct pb_agreement_row **rows_out, size_t *count_out,
                                      struct pb_error *err)
 {
     (void)context;
@@ -59,62 +60,62 @@ static enum pb_status load_agreement(void *context, size_t device,
     *rows_out = calloc(1, sizeof(**rows_out));
     *count_out = *rows_out == NULL ? 0 : 1;
     if (*rows_out != NULL)
-        **rows_out =
-            (struct pb_report_agreement){.test = "<b onclick=x>", .accesses = 4, .agreed = 3};
+        **rows_out = (struct pb_agreement_row){.test = "<b onclick=x>", .accesses = 4, .agreed = 3};
     return PB_OK;
 }
 
 int main(void)
 {
-    struct pb_report_parameter parameters[] = {
-        {.memory = "l1",
-         .name = "latency_cycles",
-         .unit = SCRIPT,
-         .value = "32",
-         .number = 32.0,
-         .low = 31.0,
-         .high = 33.0,
-         .confidence = 0.9},
-        {.memory = "l1", .name = "policy", .value = SCRIPT, .number = NAN, .low = NAN, .high = NAN},
-        {.memory = "l2",
-         .name = "size_bytes",
-         .reason = IMAGE,
-         .number = NAN,
-         .low = NAN,
-         .high = NAN}};
-    struct pb_report_device device = {.key = SCRIPT,
-                                      .host = IMAGE,
-                                      .model = SCRIPT,
-                                      .uuid = IMAGE,
-                                      .pci_bus_id = SCRIPT,
-                                      .status = IMAGE,
-                                      .message = SCRIPT,
-                                      .is_recorded = true,
-                                      .parameters = parameters,
-                                      .parameter_count = 3};
+    struct pb_parameter_row parameters[] = {{.memory = "l1",
+                                             .parameter = "latency_cycles",
+                                             .unit = SCRIPT,
+                                             .value = "32",
+                                             .number = 32.0,
+                                             .low = 31.0,
+                                             .high = 33.0,
+                                             .confidence = 0.9},
+                                            {.memory = "l1",
+                                             .parameter = "policy",
+                                             .value = SCRIPT,
+                                             .number = NAN,
+                                             .low = NAN,
+                                             .high = NAN},
+                                            {.memory = "l2",
+                                             .parameter = "size_bytes",
+                                             .reason = IMAGE,
+                                             .number = NAN,
+                                             .low = NAN,
+                                             .high = NAN}};
+    const struct pb_member rank = {.key = SCRIPT,
+                                   .host = IMAGE,
+                                   .model = SCRIPT,
+                                   .uuid = IMAGE,
+                                   .pci_bus_id = SCRIPT,
+                                   .status = TAG,
+                                   .message = SCRIPT};
+    struct pb_report_device device = {
+        .member = &rank, .is_recorded = true, .parameters = parameters, .parameter_count = 3};
     const size_t member = 0;
-    struct pb_report_finding finding = {.severity = PB_REPORT_CRITICAL,
-                                        .level = SCRIPT,
-                                        .place = IMAGE,
-                                        .host = SCRIPT,
-                                        .device = SCRIPT,
-                                        .cause = IMAGE,
-                                        .metric = SCRIPT,
-                                        .unit = IMAGE,
-                                        .summary = SCRIPT,
-                                        .evidence = IMAGE,
-                                        .evidence_path = SCRIPT,
-                                        .advice = IMAGE,
-                                        .value = 1.0,
-                                        .expected = 2.0,
-                                        .drain = true,
-                                        .members = &member,
-                                        .member_count = 1};
+    const struct pb_finding_row row = {.level = SCRIPT,
+                                       .place = IMAGE,
+                                       .host = SCRIPT,
+                                       .device = SCRIPT,
+                                       .cause = TAG,
+                                       .metric = SCRIPT,
+                                       .unit = TAG,
+                                       .summary = SCRIPT,
+                                       .evidence = IMAGE,
+                                       .evidence_path = SCRIPT,
+                                       .advice = IMAGE,
+                                       .value = 1.0,
+                                       .expected = 2.0,
+                                       .drain = 1};
+    struct pb_report_finding finding = {
+        .row = &row, .severity = PB_SEVERITY_CRITICAL, .members = &member, .member_count = 1};
+    const struct pb_run run = {
+        .run_id = SCRIPT, .created = TAG, .command_line = SCRIPT, .tool_version = TAG};
     const struct pb_report report = {.file = IMAGE,
-                                     .run_id = SCRIPT,
-                                     .created = IMAGE,
-                                     .command_line = SCRIPT,
-                                     .tool_version = IMAGE,
+                                     .run = &run,
                                      .devices = &device,
                                      .device_count = 1,
                                      .findings = &finding,

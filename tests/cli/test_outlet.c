@@ -10,14 +10,10 @@
 
 #include <cmocka.h>
 
-#include "cli/outlet.h"
+#include "cli/atomic_file.h"
 
-static bool begins_with_a(const char *head, size_t length)
-{
-    return length > 0 && head[0] == 'a';
-}
-
-static const struct pb_outlet_kind kind = {"a text that begins with a", begins_with_a};
+static const struct pb_atomic_file_kind kind = {.name = "a text that begins with a",
+                                                .opening = "a"};
 
 /* Every case has a folder of its own, and works in it. */
 static int enter_folder(void **state)
@@ -57,35 +53,35 @@ static void assert_file(const char *expected)
     assert_string_equal(text, expected);
 }
 
-static struct pb_outlet *open_and_write(const char *text)
+static struct pb_atomic_file *open_and_write(const char *text)
 {
-    struct pb_outlet *outlet = NULL;
+    struct pb_atomic_file *output = NULL;
 
-    assert_int_equal(pb_outlet_open("out", &kind, &outlet, NULL), PB_OK);
-    fputs(text, pb_outlet_file(outlet));
-    return outlet;
+    assert_int_equal(pb_atomic_file_open("out", &kind, &output, NULL), PB_OK);
+    fputs(text, pb_atomic_file_stream(output));
+    return output;
 }
 
 static void test_outlet__committed_text_is_whole(void **state)
 {
-    struct pb_outlet *outlet = open_and_write("apple");
+    struct pb_atomic_file *output = open_and_write("apple");
 
     (void)state;
     assert_int_equal(access("out", F_OK), -1);
-    assert_int_equal(pb_outlet_commit(outlet, NULL), PB_OK);
+    assert_int_equal(pb_atomic_file_commit(output, NULL), PB_OK);
     assert_file("apple");
 }
 
 static void test_outlet__old_text_stays_until_the_commit(void **state)
 {
-    struct pb_outlet *outlet;
+    struct pb_atomic_file *output;
 
     (void)state;
     write_file("ant");
-    outlet = open_and_write("apple");
-    assert_int_equal(pb_outlet_flush(outlet, NULL), PB_OK);
+    output = open_and_write("apple");
+    assert_int_equal(pb_atomic_file_flush(output, NULL), PB_OK);
     assert_file("ant");
-    assert_int_equal(pb_outlet_commit(outlet, NULL), PB_OK);
+    assert_int_equal(pb_atomic_file_commit(output, NULL), PB_OK);
     assert_file("apple");
 }
 
@@ -93,20 +89,20 @@ static void test_outlet__abandoned_leaves_the_old_text(void **state)
 {
     (void)state;
     write_file("ant");
-    pb_outlet_abandon(open_and_write("apple"));
-    pb_outlet_abandon(NULL);
+    pb_atomic_file_abandon(open_and_write("apple"));
+    pb_atomic_file_abandon(NULL);
     assert_file("ant");
 }
 
 static void test_outlet__file_of_another_kind_is_refused(void **state)
 {
-    struct pb_outlet *outlet = NULL;
+    struct pb_atomic_file *output = NULL;
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
     write_file("bee");
-    assert_int_equal(pb_outlet_open("out", &kind, &outlet, &err), PB_EXISTS);
-    assert_null(outlet);
+    assert_int_equal(pb_atomic_file_open("out", &kind, &output, &err), PB_EXISTS);
+    assert_null(output);
     assert_non_null(strstr(err.message, "a text that begins with a"));
     assert_file("bee");
 }
@@ -115,7 +111,7 @@ static void test_outlet__empty_file_is_anybodys(void **state)
 {
     (void)state;
     write_file("");
-    assert_int_equal(pb_outlet_commit(open_and_write("apple"), NULL), PB_OK);
+    assert_int_equal(pb_atomic_file_commit(open_and_write("apple"), NULL), PB_OK);
     assert_file("apple");
 }
 
@@ -126,38 +122,38 @@ static void test_outlet__killed_writer_leaves_nothing_for_long(void **state)
 
     (void)state;
     if (writer == 0) {
-        struct pb_outlet *outlet = open_and_write("apricot");
+        struct pb_atomic_file *output = open_and_write("apricot");
 
-        pb_outlet_flush(outlet, NULL);
+        pb_atomic_file_flush(output, NULL);
         kill(getpid(), SIGKILL);
     }
     assert_int_equal(waitpid(writer, NULL, 0), writer);
-    assert_int_equal(pb_outlet_commit(open_and_write("apple"), NULL), PB_OK);
+    assert_int_equal(pb_atomic_file_commit(open_and_write("apple"), NULL), PB_OK);
     assert_file("apple");
 }
 
 static void test_outlet__missing_folder_is_refused(void **state)
 {
-    struct pb_outlet *outlet = NULL;
+    struct pb_atomic_file *output = NULL;
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
-    assert_int_equal(pb_outlet_open("nowhere/out", &kind, &outlet, &err), PB_IO);
+    assert_int_equal(pb_atomic_file_open("nowhere/out", &kind, &output, &err), PB_IO);
     assert_non_null(strstr(err.message, "nowhere/out"));
-    assert_null(outlet);
+    assert_null(output);
 }
 
 static void test_outlet__full_disk_is_noticed(void **state)
 {
-    struct pb_outlet *outlet = NULL;
+    struct pb_atomic_file *output = NULL;
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_int_equal(pb_outlet_open("/dev/full", &kind, &outlet, NULL), PB_OK);
-    fputs("apple", pb_outlet_file(outlet));
-    assert_int_equal(pb_outlet_commit(outlet, &err), PB_IO);
+    assert_int_equal(pb_atomic_file_open("/dev/full", &kind, &output, NULL), PB_OK);
+    fputs("apple", pb_atomic_file_stream(output));
+    assert_int_equal(pb_atomic_file_commit(output, &err), PB_IO);
     assert_non_null(strstr(err.message, "/dev/full"));
 }
 

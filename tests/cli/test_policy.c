@@ -14,7 +14,7 @@
 
 /* One device; a finding of a cause about it. */
 struct scene {
-    struct pb_sheet sheet;
+    struct pb_features features;
     struct pb_subject subject;
     struct pb_policy policy;
     char file[64];
@@ -30,8 +30,8 @@ static int set_scene(void **state)
     PB_TEXT_SET(scene->subject.key, "n03.gpu2");
     PB_TEXT_SET(scene->subject.host, "n03");
     PB_TEXT_SET(scene->subject.info.uuid, "GPU-3");
-    scene->sheet.subjects = &scene->subject;
-    scene->sheet.subject_count = 1;
+    scene->features.subjects = &scene->subject;
+    scene->features.subject_count = 1;
     *state = scene;
     return 0;
 }
@@ -89,7 +89,8 @@ static struct pb_finding apply(struct scene *scene, const char *cause, const cha
     PB_TEXT_SET(finding.cause, cause);
     PB_TEXT_SET(finding.metric, metric);
     PB_TEXT_SET(finding.advice, "replace the board");
-    pb_policy_apply(scene->policy.file == NULL ? NULL : &scene->policy, &scene->sheet, 0, &finding);
+    pb_policy_apply(scene->policy.file == NULL ? NULL : &scene->policy, &scene->features, 0,
+                    &finding);
     return finding;
 }
 
@@ -116,10 +117,10 @@ static void test_default__larger_part_of_a_group_is_not_drained(void **state)
 
     finding.members = (struct pb_members){&scene->member, 1};
     PB_TEXT_SET(finding.cause, "hbm");
-    pb_policy_apply(NULL, &scene->sheet, 1, &finding);
+    pb_policy_apply(NULL, &scene->features, 1, &finding);
     assert_false(finding.drain);
     finding.severity = PB_SEVERITY_CRITICAL;
-    pb_policy_apply(NULL, &scene->sheet, 3, &finding);
+    pb_policy_apply(NULL, &scene->features, 3, &finding);
     assert_true(finding.drain);
 }
 
@@ -188,10 +189,10 @@ static void test_site__sets_practical_sizes(void **state)
     struct scene *scene = *state;
     struct pb_metric metric = {.name = "l2.latency_cycles", .practical = 0.02};
 
-    scene->sheet.metrics = &metric;
-    scene->sheet.metric_count = 1;
+    scene->features.metrics = &metric;
+    scene->features.metric_count = 1;
     expect_loaded(scene, "{\"schema\": 1, \"metrics\": {\"l2.*\": {\"practical\": 0.07}}}");
-    pb_policy_set_practical(&scene->policy, &scene->sheet);
+    pb_policy_set_practical(&scene->policy, &scene->features);
     assert_true(metric.practical == 0.07);
 }
 

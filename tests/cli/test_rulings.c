@@ -71,8 +71,8 @@ static int set_scene(void **state)
     scene->sick[1][1] = 3;
     scene->findings[1].members = (struct pb_members){scene->sick[1], 2};
     scene->ruling.file = "fleet.h5";
-    scene->ruling.sheet.subjects = scene->subjects;
-    scene->ruling.sheet.subject_count = 4;
+    scene->ruling.features.subjects = scene->subjects;
+    scene->ruling.features.subject_count = 4;
     scene->ruling.findings = (struct pb_findings){
         .items = scene->findings, .count = 2, .judged = 4, .worst = PB_SEVERITY_CRITICAL};
     scene->ruling.status = PB_SEVERITY_CRITICAL;
@@ -356,17 +356,17 @@ static void test_prometheus__members_and_values_stand_beside_states(void **state
     struct scene *scene = *state;
     const char *text;
 
-    assert_int_equal(
-        pb_sheet_set(&scene->ruling.sheet, 2, &clock, (struct pb_reading){1980.0, 0.0, -1}, NULL),
-        PB_OK);
+    assert_int_equal(pb_features_set(&scene->ruling.features, 2, &clock,
+                                     (struct pb_reading){1980.0, 0.0, -1}, NULL),
+                     PB_OK);
     text = write_out(scene, pb_ruling_write_prometheus);
     assert_has(text, "plumb_finding_device{host=\"n02\",device=\"n02.gpu1\",place=\"n02\","
                      "cause=\"thermal\",level=\"node\",severity=\"WARNING\"} 1\n");
     assert_has(text, "plumb_device_sm_clock_hertz{host=\"n02\",device=\"n02.gpu0\",model=\"NVIDIA "
                      "\\\"H200\\\"\"} 1980000000\n");
     free(scene->subjects[2].cells);
-    free(scene->ruling.sheet.metrics);
-    scene->ruling.sheet.metric_count = 0;
+    free(scene->ruling.features.metrics);
+    scene->ruling.features.metric_count = 0;
 }
 
 static void test_json__is_what_its_document_says(void **state)
@@ -377,7 +377,7 @@ static void test_json__is_what_its_document_says(void **state)
     int code, drain;
 
     assert_non_null(root);
-    assert_true(pb_ruling_json_kind.is_one(text, strlen(text)));
+    assert_true(pb_atomic_file_is_of_kind(&pb_ruling_json_kind, text, strlen(text)));
     assert_int_equal(json_unpack(root, "{s:i, s:[{s:s, s:s, s:b, s:n, s:n, s:n}, {s:s, s:n}]}",
                                  "exit_code", &code, "findings", "severity", &severity, "cause",
                                  &cause, "drain", &drain, "value", "metric", "slot", "host", &host,
@@ -396,12 +396,12 @@ static void test_kinds__know_their_own_and_refuse_others(void **state)
 {
     const char *text = write_out(*state, pb_ruling_write_prometheus);
 
-    assert_true(pb_ruling_prometheus_kind.is_one(text, strlen(text)));
-    assert_false(pb_ruling_hostlist_kind.is_one(text, strlen(text)));
-    assert_false(pb_ruling_json_kind.is_one(text, strlen(text)));
-    assert_true(pb_ruling_hostlist_kind.is_one("n[01-02],login\n", 15));
-    assert_false(pb_ruling_hostlist_kind.is_one("n1\nn2\n", 6));
-    assert_false(pb_ruling_hostlist_kind.is_one("\211HDF\r\n\032\n", 8));
+    assert_true(pb_atomic_file_is_of_kind(&pb_ruling_prometheus_kind, text, strlen(text)));
+    assert_false(pb_atomic_file_is_of_kind(&pb_ruling_hostlist_kind, text, strlen(text)));
+    assert_false(pb_atomic_file_is_of_kind(&pb_ruling_json_kind, text, strlen(text)));
+    assert_true(pb_atomic_file_is_of_kind(&pb_ruling_hostlist_kind, "n[01-02],login\n", 15));
+    assert_false(pb_atomic_file_is_of_kind(&pb_ruling_hostlist_kind, "n1\nn2\n", 6));
+    assert_false(pb_atomic_file_is_of_kind(&pb_ruling_hostlist_kind, "\211HDF\r\n\032\n", 8));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_scene, clear_scene)

@@ -120,7 +120,7 @@ static void user_link(hid_t file)
             "user-defined link");
 }
 
-static void circle(hid_t file)
+static void component(hid_t file)
 {
     require(H5Lcreate_hard(file, "/devices", file, TEST "/again", H5P_DEFAULT, H5P_DEFAULT) >= 0,
             "hard link");
@@ -545,7 +545,7 @@ const struct hostile_file hostile_files[] = {
     {"soft_test", soft_test, TEST ": expected a hard link, found a soft link"},
     {"soft_to_itself", soft_to_itself, "/fleet: expected a hard link, found a soft link"},
     {"user_link", user_link, "/fleet: expected a hard link, found a user-defined link"},
-    {"circle", circle, "/devices: expected an object of one name, found one of 2"},
+    {"circle", component, "/devices: expected an object of one name, found one of 2"},
     {"one_test_twice", one_test_twice, TEST ": expected an object of one name, found one of 2"},
     {"one_device_often", one_device_often, ": expected an object of one name, found one of 1001"},
     {"long_name", long_name, "/devices: expected names of less than"},

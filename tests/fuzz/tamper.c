@@ -155,7 +155,7 @@ static void stretch_dataset(hid_t file, const char *path, uint64_t *state)
     H5Dclose(dataset);
 }
 
-/* Circles, links to nowhere and out of the file, names without end. */
+/* Components, links to nowhere and out of the file, names without end. */
 static void tamper_link(hid_t file, const struct object_list *list, const char *path,
                         uint64_t *state)
 {

@@ -7,8 +7,8 @@
 
 /*
  * Changes one object of the HDF5 file data[size] in place, up to capacity bytes: gone, of another
- * type or shape, endless, linked in a circle, …. Returns the new size; 0: it is no readable file,
- * or it has become too long.
+ * type or shape, endless, linked in a component, …. Returns the new size; 0: it is no readable
+ * file, or it has become too long.
  */
 size_t fuzz_tamper(uint8_t *data, size_t size, size_t capacity, uint64_t *state);
 

@@ -61,7 +61,7 @@ template <class Between> __device__ __forceinline__ void trace(const struct pb_k
     pb_walk(chain, chase.jobs[0].warm);
     pb_record<load_ca, Between>(chain, chase.record, loaded, pairs);
     pb_copy_out(chase.recordings, 0, capacity * PB_KERNEL_RECORD_BYTES);
-    pb_tell(pb_result(chase.place, 0), chain.at);
+    pb_record_result(pb_result(chase.place, 0), chain.at);
 }
 
 extern "C" __global__ void bad_without_store(struct pb_kernel_chase chase)
@@ -104,7 +104,7 @@ extern "C" __global__ void bad_subtract(struct pb_kernel_chase chase)
         uint32_t closed = pb_stamp();
         pb_store(cycles + 4 * i, closed - opened);
     }
-    pb_tell(pb_result(chase.place, 0), chain.at);
+    pb_record_result(pb_result(chase.place, 0), chain.at);
 }
 
 /* Opens the window while the load before it is under way: its rest is measured too. */

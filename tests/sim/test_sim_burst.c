@@ -64,7 +64,7 @@ static void test_burst__every_lane_with_a_line_of_its_own_takes_an_entry(void **
     json_decref(root);
 }
 
-/* 40 loads of a warp under way: more than a lane could ask for with 32. */
+/* 40 loads of a warp outstanding: more than a lane could ask for with 32. */
 static void test_burst__limits_beyond_32_show(void **state)
 {
     json_t *root = simtest_profile();

@@ -1,4 +1,4 @@
-/* Loads in flight: the plateaus and steps of N14's figure 9. */
+/* Loads outstanding: the plateaus and steps of N14's figure 9. */
 #include "sim/simtest.h"
 
 #include "device/sim/mshr.h"
@@ -11,13 +11,13 @@ enum { LOADS_TOTAL = 512 };
 static double run(const struct pb_sim_mshr_spec *mshr, uint32_t warps, uint32_t loads,
                   double latency, double issue)
 {
-    struct pb_sim_flight flights[LOADS_TOTAL];
+    struct pb_sim_request requests[LOADS_TOTAL];
     double finish[LOADS_TOTAL], last = 0.0;
 
     assert_true(warps * loads <= LOADS_TOTAL);
     for (uint32_t i = 0; i < warps * loads; i++)
-        flights[i] = (struct pb_sim_flight){latency, true};
-    assert_int_equal(pb_sim_mshr_fly(mshr, warps, loads, flights, issue, finish, NULL), PB_OK);
+        requests[i] = (struct pb_sim_request){latency, true};
+    assert_int_equal(pb_sim_mshr_fly(mshr, warps, loads, requests, issue, finish, NULL), PB_OK);
     for (uint32_t warp = 0; warp < warps; warp++)
         last = finish[warp] > last ? finish[warp] : last;
     return last;
@@ -94,28 +94,28 @@ static void test_mshr__equal_latencies_have_a_closed_form(void **state)
 static void test_mshr__hits_take_no_register(void **state)
 {
     const struct pb_sim_mshr_spec one = {1, 1};
-    const struct pb_sim_flight flights[] = {{600, true}, {30, false}, {30, false}, {600, true}};
+    const struct pb_sim_request requests[] = {{600, true}, {30, false}, {30, false}, {600, true}};
     double finish;
 
     (void)state;
-    assert_int_equal(pb_sim_mshr_fly(&one, 1, 3, flights, 2, &finish, NULL), PB_OK);
+    assert_int_equal(pb_sim_mshr_fly(&one, 1, 3, requests, 2, &finish, NULL), PB_OK);
     assert_float_equal(finish, 600, 1e-9);
-    assert_int_equal(pb_sim_mshr_fly(&one, 1, 4, flights, 2, &finish, NULL), PB_OK);
+    assert_int_equal(pb_sim_mshr_fly(&one, 1, 4, requests, 2, &finish, NULL), PB_OK);
     assert_float_equal(finish, 1200, 1e-9);
 }
 
 /* A warp that has used up its own registers does not keep the others from theirs. */
 static void test_mshr__a_full_warp_holds_up_no_other(void **state)
 {
-    struct pb_sim_flight flights[2 * 12];
+    struct pb_sim_request requests[2 * 12];
     double finish[2];
 
     (void)state;
     for (size_t i = 0; i < 12; i++) {
-        flights[i] = (struct pb_sim_flight){600, true};
-        flights[12 + i] = (struct pb_sim_flight){100, true};
+        requests[i] = (struct pb_sim_request){600, true};
+        requests[12 + i] = (struct pb_sim_request){100, true};
     }
-    assert_int_equal(pb_sim_mshr_fly(&fermi, 2, 12, flights, 2, finish, NULL), PB_OK);
+    assert_int_equal(pb_sim_mshr_fly(&fermi, 2, 12, requests, 2, finish, NULL), PB_OK);
     assert_true(finish[0] >= 1200);
     assert_true(finish[1] < 300);
 }

@@ -33,7 +33,7 @@ static void die(const struct pb_error *err)
 }
 
 /* Devices of one host each, so that none has another's spread. */
-static void measure_pool(const char *profile, struct pb_sheet *pool)
+static void measure_pool(const char *profile, struct pb_features *pool)
 {
     struct pb_error err = PB_ERROR_INIT;
 
@@ -60,18 +60,18 @@ static size_t pick(size_t *order, size_t at, bool repeat, struct fleet_random *r
     return chosen;
 }
 
-static void spread_anew(struct pb_sheet *fleet, size_t subject, struct fleet_random *random)
+static void spread_anew(struct pb_features *fleet, size_t subject, struct fleet_random *random)
 {
     for (size_t m = 0; m < fleet->metric_count; m++) {
         const struct pb_metric *metric = &fleet->metrics[m];
-        struct pb_reading cell = pb_sheet_cell(fleet, subject, m);
+        struct pb_reading cell = pb_features_reading(fleet, subject, m);
 
         if (metric->domain > PB_DOMAIN_RATE || !isfinite(cell.value))
             continue;
         cell.value *= 1.0 + SPREAD * fleet_normal(random);
         if (metric->quantum > 0.0)
             cell.value = metric->quantum * round(cell.value / metric->quantum);
-        if (pb_sheet_set(fleet, subject, metric, cell, NULL) != PB_OK)
+        if (pb_features_set(fleet, subject, metric, cell, NULL) != PB_OK)
             exit(EXIT_FAILURE);
     }
 }
@@ -86,12 +86,12 @@ static void settle(struct pb_subject *subject, size_t at)
     snprintf(subject->info.uuid, sizeof(subject->info.uuid), "GPU-%zu", at);
 }
 
-static enum pb_severity worst_of(const struct pb_sheet *pool, size_t devices, uint64_t seed)
+static enum pb_severity worst_of(const struct pb_features *pool, size_t devices, uint64_t seed)
 {
     struct fleet_random random = {seed};
     struct pb_error err = PB_ERROR_INIT;
     struct pb_findings findings = {0};
-    struct pb_sheet fleet = {0};
+    struct pb_features fleet = {0};
     enum pb_severity worst = PB_SEVERITY_OK;
     size_t order[POOL];
     bool repeat = 2 * devices > POOL;
@@ -111,13 +111,13 @@ static enum pb_severity worst_of(const struct pb_sheet *pool, size_t devices, ui
         if (findings.items[i].severity != PB_SEVERITY_UNKNOWN && findings.items[i].severity > worst)
             worst = findings.items[i].severity;
     pb_findings_clear(&findings);
-    pb_sheet_clear(&fleet);
+    pb_features_clear(&fleet);
     return worst;
 }
 
 int main(int argc, char **argv)
 {
-    static struct pb_sheet pool[POOL];
+    static struct pb_features pool[POOL];
     unsigned long fleets = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -136,6 +136,6 @@ int main(int argc, char **argv)
                100.0 * (double)any / (double)fleets);
     }
     for (size_t i = 0; i < POOL; i++)
-        pb_sheet_clear(&pool[i]);
+        pb_features_clear(&pool[i]);
     return EXIT_SUCCESS;
 }

@@ -24,8 +24,8 @@ static const struct place {
 
 struct bed {
     const char *profiles[2];
-    struct pb_sheet healthy[NODES][SLOTS];
-    struct pb_sheet sick[PLACES][KINDS][STRENGTHS];
+    struct pb_features healthy[NODES][SLOTS];
+    struct pb_features sick[PLACES][KINDS][STRENGTHS];
     struct pb_error err;
     bool verbose;
 };
@@ -47,7 +47,7 @@ static void name_host(int node, char host[PB_KEY_LENGTH])
 }
 
 static void measure(struct bed *bed, int node, int slot, const char *first, const char *second,
-                    struct pb_sheet *row)
+                    struct pb_features *row)
 {
     char host[PB_KEY_LENGTH];
     struct fleetbuild_device device = {.profile = bed->profiles[node >= NODES / 2],
@@ -75,18 +75,18 @@ static void measure_all(struct bed *bed)
 
 /* A sick row instead of the healthy one. */
 struct guest {
-    const struct pb_sheet *row;
+    const struct pb_features *row;
     struct place place;
 };
 
 static void judge(struct bed *bed, const struct guest *guests, size_t guest_count,
                   struct pb_findings *findings_out)
 {
-    struct pb_sheet fleet = {0};
+    struct pb_features fleet = {0};
 
     for (int node = 0; node < NODES; node++) {
         for (int slot = 0; slot < SLOTS; slot++) {
-            const struct pb_sheet *row = &bed->healthy[node][slot];
+            const struct pb_features *row = &bed->healthy[node][slot];
 
             for (size_t i = 0; i < guest_count; i++)
                 if (guests[i].place.node == node && guests[i].place.slot == slot)
@@ -97,7 +97,7 @@ static void judge(struct bed *bed, const struct guest *guests, size_t guest_coun
     }
     if (fleetbuild_judge(&fleet, findings_out, &bed->err) != PB_OK)
         die(&bed->err);
-    pb_sheet_clear(&fleet);
+    pb_features_clear(&fleet);
 }
 
 static void name_place(struct place place, char key[PB_KEY_LENGTH])
@@ -202,7 +202,7 @@ static void doubles(struct bed *bed)
     for (int k = 0; k < KINDS; k++)
         for (int j = k + 1; j < KINDS; j++)
             for (int s = 0; s < STRENGTHS; s++) {
-                struct pb_sheet row = {0};
+                struct pb_features row = {0};
                 struct guest guest = {&row, places[0]};
                 const struct fault_kind *wanted[2] = {&fault_kinds[j], &fault_kinds[k]};
                 size_t at[2] = {0, 0};
@@ -214,7 +214,7 @@ static void doubles(struct bed *bed)
                 snprintf(title, sizeof(title), "%s with %s", fault_kinds[k].specs[s],
                          fault_kinds[j].specs[s]);
                 tally_fleet(bed, title, &guest, 1, wanted, at, is_absent ? 1 : 2, &tally);
-                pb_sheet_clear(&row);
+                pb_features_clear(&row);
             }
     print_tally("two faults of one device", &tally);
 }
@@ -225,14 +225,14 @@ static void faint(struct bed *bed)
     struct tally tally = {0};
 
     for (int k = 0; k < KINDS; k++) {
-        struct pb_sheet row = {0};
+        struct pb_features row = {0};
         struct guest guest = {&row, places[0]};
         const struct fault_kind *wanted = &fault_kinds[k];
         size_t at = 0;
 
         measure(bed, places[0].node, places[0].slot, wanted->faint, NULL, &row);
         tally_fleet(bed, wanted->faint, &guest, 1, &wanted, &at, 1, &tally);
-        pb_sheet_clear(&row);
+        pb_features_clear(&row);
     }
     print_tally("one faint fault", &tally);
 }
@@ -245,7 +245,7 @@ static void shared_by(struct bed *bed, enum pb_level level)
 
     for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
         const struct fault_kind *kind = &fault_kinds[shared[i]];
-        struct pb_sheet rows[6] = {{0}};
+        struct pb_features rows[6] = {{0}};
         struct guest guests[6];
         struct pb_findings findings = {0};
         size_t count = level == PB_LEVEL_NODE ? SLOTS : 6;
@@ -270,7 +270,7 @@ static void shared_by(struct bed *bed, enum pb_level level)
             fault_print(kind->specs[0], &findings);
         pb_findings_clear(&findings);
         for (size_t k = 0; k < count; k++)
-            pb_sheet_clear(&rows[k]);
+            pb_features_clear(&rows[k]);
     }
     print_tally(level == PB_LEVEL_NODE ? "all devices of a node" : "one slot of six nodes", &tally);
 }
@@ -279,11 +279,11 @@ static void clear(struct bed *bed)
 {
     for (int node = 0; node < NODES; node++)
         for (int slot = 0; slot < SLOTS; slot++)
-            pb_sheet_clear(&bed->healthy[node][slot]);
+            pb_features_clear(&bed->healthy[node][slot]);
     for (int p = 0; p < PLACES; p++)
         for (int k = 0; k < KINDS; k++)
             for (int s = 0; s < STRENGTHS; s++)
-                pb_sheet_clear(&bed->sick[p][k][s]);
+                pb_features_clear(&bed->sick[p][k][s]);
 }
 
 int main(int argc, char **argv)

@@ -58,8 +58,8 @@ static const char *const specs[KINDS][STRENGTHS] = {
 };
 
 struct rows {
-    struct pb_sheet healthy[POOL];
-    struct pb_sheet sick[KINDS][STRENGTHS][COPIES];
+    struct pb_features healthy[POOL];
+    struct pb_features sick[KINDS][STRENGTHS][COPIES];
 };
 
 struct device {
@@ -73,7 +73,7 @@ struct trial {
     size_t nodes, slots, count, sick, sick_nodes;
     struct device devices[DEVICES_MAX];
     char drivers[DEVICES_MAX][8], vbios[DEVICES_MAX][8];
-    struct pb_sheet sheet, baseline;
+    struct pb_features features, baseline;
     struct pb_scores scores;
     struct pb_findings findings;
     double shifts[DEVICES_MAX]; /* of the sick, in minimum detectable shifts */
@@ -121,7 +121,7 @@ static size_t below(struct fleet_random *random, size_t count)
     return (size_t)(fleet_uniform(random) * (double)count);
 }
 
-static void measure(const char *profile, size_t row, const char *fault, struct pb_sheet *row_out)
+static void measure(const char *profile, size_t row, const char *fault, struct pb_features *row_out)
 {
     struct pb_error err = PB_ERROR_INIT;
     char host[PB_KEY_LENGTH];
@@ -143,36 +143,36 @@ static void measure_all(const char *profile, struct rows *rows)
                 measure(profile, i, specs[k][s], &rows->sick[k][s][i]);
 }
 
-static void spread_anew(struct pb_sheet *sheet, size_t subject, struct fleet_random *random)
+static void spread_anew(struct pb_features *features, size_t subject, struct fleet_random *random)
 {
-    for (size_t m = 0; m < sheet->metric_count; m++) {
-        const struct pb_metric *metric = &sheet->metrics[m];
-        struct pb_reading cell = pb_sheet_cell(sheet, subject, m);
+    for (size_t m = 0; m < features->metric_count; m++) {
+        const struct pb_metric *metric = &features->metrics[m];
+        struct pb_reading cell = pb_features_reading(features, subject, m);
 
         if (metric->domain > PB_DOMAIN_RATE || !isfinite(cell.value))
             continue;
         cell.value *= 1.0 + SPREAD * fleet_normal(random);
         if (metric->quantum > 0.0)
             cell.value = metric->quantum * round(cell.value / metric->quantum);
-        if (pb_sheet_set(sheet, subject, metric, cell, NULL) != PB_OK)
+        if (pb_features_set(features, subject, metric, cell, NULL) != PB_OK)
             die("a number was refused");
     }
 }
 
 static void add_device(const struct rows *rows, const struct trial *trial, size_t at,
-                       struct fleet_random *random, bool healthy, struct pb_sheet *sheet)
+                       struct fleet_random *random, bool healthy, struct pb_features *features)
 {
     const struct device *device = &trial->devices[at];
     struct pb_error err = PB_ERROR_INIT;
     struct pb_subject *subject;
 
-    if (fleetbuild_add(sheet,
+    if (fleetbuild_add(features,
                        healthy || device->kind < 0
                            ? &rows->healthy[device->row]
                            : &rows->sick[device->kind][device->strength][device->row % COPIES],
                        &err) != PB_OK)
         die(err.message);
-    subject = &sheet->subjects[at];
+    subject = &features->subjects[at];
     snprintf(subject->host, sizeof(subject->host), "n%02zu", at / trial->slots + 1);
     subject->slot = (int64_t)(at % trial->slots);
     snprintf(subject->key, sizeof(subject->key), "%.64s.gpu%lld", subject->host,
@@ -180,7 +180,7 @@ static void add_device(const struct rows *rows, const struct trial *trial, size_
     snprintf(subject->info.uuid, sizeof(subject->info.uuid), "GPU-%zu", at);
     PB_TEXT_SET(subject->info.driver_version, trial->drivers[at]);
     PB_TEXT_SET(subject->info.vbios, trial->vbios[at]);
-    spread_anew(sheet, at, random);
+    spread_anew(features, at, random);
 }
 
 static void judge(struct trial *trial, const struct rows *rows, bool with_baseline)
@@ -190,13 +190,13 @@ static void judge(struct trial *trial, const struct rows *rows, bool with_baseli
     enum pb_status status;
 
     for (size_t i = 0; i < trial->count; i++)
-        add_device(rows, trial, i, &trial->random, false, &trial->sheet);
+        add_device(rows, trial, i, &trial->random, false, &trial->features);
     for (size_t i = 0; i < trial->count && with_baseline; i++)
         add_device(rows, trial, i, &trial->random, true, &trial->baseline);
-    status = pb_score(&trial->sheet, with_baseline ? &trial->baseline : NULL, &options,
+    status = pb_score(&trial->features, with_baseline ? &trial->baseline : NULL, &options,
                       &trial->scores, &err);
     if (status == PB_OK)
-        status = pb_judge(&trial->sheet, &trial->scores, NULL, &trial->findings, &err);
+        status = pb_judge(&trial->features, &trial->scores, NULL, &trial->findings, &err);
     if (status != PB_OK)
         die(err.message);
 }
@@ -221,8 +221,8 @@ static void end(struct trial *trial)
 {
     pb_findings_clear(&trial->findings);
     pb_scores_clear(&trial->scores);
-    pb_sheet_clear(&trial->sheet);
-    pb_sheet_clear(&trial->baseline);
+    pb_features_clear(&trial->features);
+    pb_features_clear(&trial->baseline);
 }
 
 /* ---- what is true, what was said ---- */
@@ -233,7 +233,7 @@ static double healthy_center(const struct trial *trial, size_t metric)
     size_t count = 0;
 
     for (size_t i = 0; i < trial->count; i++) {
-        double value = pb_sheet_cell(&trial->sheet, i, metric).value;
+        double value = pb_features_reading(&trial->features, i, metric).value;
 
         if (trial->devices[i].kind >= 0 || isnan(value))
             continue;
@@ -252,14 +252,15 @@ static bool is_felt(const struct pb_metric *metric)
 
 static void set_shifts(struct trial *trial)
 {
-    for (size_t m = 0; m < trial->sheet.metric_count; m++) {
-        double center = is_felt(&trial->sheet.metrics[m]) ? healthy_center(trial, m) : (double)NAN;
+    for (size_t m = 0; m < trial->features.metric_count; m++) {
+        double center =
+            is_felt(&trial->features.metrics[m]) ? healthy_center(trial, m) : (double)NAN;
 
         for (size_t i = 0; i < trial->count; i++) {
             const struct pb_norm *norm =
-                &trial->scores.norms[trial->scores.group_of[i] * trial->sheet.metric_count + m];
+                &trial->scores.norms[trial->scores.group_of[i] * trial->features.metric_count + m];
             double shift =
-                fabs(pb_sheet_cell(&trial->sheet, i, m).value - center) / norm->detectable;
+                fabs(pb_features_reading(&trial->features, i, m).value - center) / norm->detectable;
 
             if (isfinite(shift))
                 trial->shifts[i] = fmax(trial->shifts[i], shift);
@@ -294,7 +295,7 @@ static bool is_drained(const struct trial *trial, const char *host)
         const struct pb_finding *finding = &trial->findings.items[i];
 
         for (size_t k = 0; k < finding->members.count && finding->drain; k++)
-            if (strcmp(trial->sheet.subjects[finding->members.subjects[k]].host, host) == 0)
+            if (strcmp(trial->features.subjects[finding->members.subjects[k]].host, host) == 0)
                 return true;
     }
     return false;
@@ -305,7 +306,7 @@ static bool is_drain_right(const struct trial *trial)
 {
     for (size_t node = 0; node < trial->nodes; node++) {
         size_t must = 0, may = 0, first = node * trial->slots;
-        bool drained = is_drained(trial, trial->sheet.subjects[first].host);
+        bool drained = is_drained(trial, trial->features.subjects[first].host);
 
         for (size_t i = first; i < first + trial->slots; i++) {
             must += trial->devices[i].kind >= 0 && trial->shifts[i] >= COUNTED_FROM;
@@ -386,7 +387,7 @@ static void print_findings(const struct trial *trial, const char *title)
     printf("  %s: %zu nodes of %zu, sick:", title, trial->nodes, trial->slots);
     for (size_t i = 0; i < trial->count; i++)
         if (trial->devices[i].kind >= 0)
-            printf(" %s=%s(%.1f)", trial->sheet.subjects[i].key,
+            printf(" %s=%s(%.1f)", trial->features.subjects[i].key,
                    specs[trial->devices[i].kind][trial->devices[i].strength], trial->shifts[i]);
     printf("\n");
     for (size_t i = 0; i < trial->findings.count; i++) {
@@ -397,7 +398,7 @@ static void print_findings(const struct trial *trial, const char *title)
                finding->cause, finding->attribute, finding->members.count,
                finding->counterparts.count, finding->drain ? "drain" : "     ", finding->summary);
         for (size_t k = 0; k < finding->members.count; k++)
-            printf(" %s", trial->sheet.subjects[finding->members.subjects[k]].key);
+            printf(" %s", trial->features.subjects[finding->members.subjects[k]].key);
         printf("\n");
     }
 }
@@ -689,11 +690,11 @@ static void add_counts(struct counts *counts)
 static void clear(struct rows *rows)
 {
     for (size_t i = 0; i < POOL; i++)
-        pb_sheet_clear(&rows->healthy[i]);
+        pb_features_clear(&rows->healthy[i]);
     for (size_t k = 0; k < KINDS; k++)
         for (size_t s = 0; s < STRENGTHS; s++)
             for (size_t i = 0; i < COPIES; i++)
-                pb_sheet_clear(&rows->sick[k][s][i]);
+                pb_features_clear(&rows->sick[k][s][i]);
 }
 
 static struct range part_of(const struct range *range, size_t all)

@@ -86,7 +86,7 @@ static struct pb_metric metric_of(const struct fleet_plan *plan, size_t index)
 }
 
 static void add_device(const struct fleet_plan *plan, size_t index, uint64_t seed,
-                       struct pb_sheet *sheet)
+                       struct pb_features *features)
 {
     struct pb_subject subject = {.rank = (int64_t)index};
     size_t row;
@@ -100,7 +100,7 @@ static void add_device(const struct fleet_plan *plan, size_t index, uint64_t see
              (unsigned long long)seed, index);
     subject.info.memory_bytes = (uint64_t)80 << 30;
     subject.info.ecc_enabled = 1;
-    if (pb_sheet_add_subject(sheet, &subject, &row, NULL) != PB_OK)
+    if (pb_features_add_subject(features, &subject, &row, NULL) != PB_OK)
         fail("no memory");
 }
 
@@ -118,13 +118,13 @@ static double number_of(const struct fleet_plan *plan, const struct kind *kind,
     return kind->quantum > 0.0 ? kind->quantum * round(value / kind->quantum) : value;
 }
 
-void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_sheet *sheet_out)
+void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_features *features_out)
 {
     struct fleet_random random = {seed};
     double node_factors[DEVICE_FACTORS] = {0}, device_factors[DEVICE_FACTORS];
 
     for (size_t i = 0; i < plan->devices; i++) {
-        add_device(plan, i, seed, sheet_out);
+        add_device(plan, i, seed, features_out);
         for (int j = 0; j < DEVICE_FACTORS; j++) {
             if (i % plan->devices_per_node == 0)
                 node_factors[j] = fleet_draw(&random, plan->freedom);
@@ -135,19 +135,19 @@ void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_sheet *s
             double value =
                 number_of(plan, &kinds[j % KINDS], node_factors, device_factors, &random);
 
-            if (pb_sheet_set(sheet_out, i, &metric, (struct pb_reading){value, 0.0, -1}, NULL) !=
-                PB_OK)
+            if (pb_features_set(features_out, i, &metric, (struct pb_reading){value, 0.0, -1},
+                                NULL) != PB_OK)
                 fail("a number was refused");
         }
     }
 }
 
-void fleet_shift(struct pb_sheet *sheet, size_t subject, size_t metric, double by)
+void fleet_shift(struct pb_features *features, size_t subject, size_t metric, double by)
 {
-    struct pb_reading cell = pb_sheet_cell(sheet, subject, metric);
+    struct pb_reading cell = pb_features_reading(features, subject, metric);
 
     cell.value += by;
-    if (pb_sheet_set(sheet, subject, &sheet->metrics[metric], cell, NULL) != PB_OK)
+    if (pb_features_set(features, subject, &features->metrics[metric], cell, NULL) != PB_OK)
         fail("a number was refused");
 }
 

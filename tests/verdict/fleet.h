@@ -1,5 +1,5 @@
 /*
- * Simulated fleets of healthy devices as sheets, for tests and benchmarks of the scores.
+ * Simulated fleets of healthy devices as feature tables, for tests and benchmarks of the scores.
  *
  * Nothing here measures: numbers are drawn as a healthy fleet's come out, whole cycles with many
  * ties, ns and rates that follow a device's clock together, shares of slow accesses near zero,
@@ -30,11 +30,12 @@ double fleet_uniform(struct fleet_random *random); /* 0 <= u < 1 */
 double fleet_normal(struct fleet_random *random);
 double fleet_draw(struct fleet_random *random, double freedom); /* 0: normal; variance 1 */
 
-/* Fills an empty sheet; the same seed gives the same fleet. Out of memory ends the program. */
-void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_sheet *sheet_out);
+/* Fills an empty feature table; the same seed gives the same fleet. Out of memory ends the program.
+ */
+void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_features *features_out);
 
-/* Adds to one number of a sheet. */
-void fleet_shift(struct pb_sheet *sheet, size_t subject, size_t metric, double by);
+/* Adds to one number of a feature table. */
+void fleet_shift(struct pb_features *features, size_t subject, size_t metric, double by);
 
 /* Scores of that severity or worse. */
 size_t fleet_count(const struct pb_scores *scores, enum pb_severity least);

@@ -44,7 +44,7 @@ static bool is_fatal(const char *fault)
     return strncmp(fault, "hang@", 5) == 0 || strncmp(fault, "crash@", 6) == 0;
 }
 
-static enum pb_outcome fate_of(const struct fleetbuild_device *device, const char *test)
+static enum pb_outcome outcome_of(const struct fleetbuild_device *device, const char *test)
 {
     for (size_t i = 0; i < FLEETBUILD_FAULTS_MAX && device->faults[i] != NULL; i++) {
         if (strikes(device->faults[i], "hang", test))
@@ -135,7 +135,7 @@ static enum pb_status measure_tests(const struct fleetbuild_device *device, stru
 
     for (const struct pb_test *test = pb_tests; test->name != NULL && status == PB_OK; test++) {
         struct pb_recording *recording = &record->recordings[record->count];
-        enum pb_outcome fate = fate_of(device, test->name);
+        enum pb_outcome outcome = outcome_of(device, test->name);
 
         if (!is_wanted(device, test) || record->count == TESTS_MAX)
             continue;
@@ -143,8 +143,8 @@ static enum pb_status measure_tests(const struct fleetbuild_device *device, stru
         PB_TEXT_SET(record->names[record->count++], test->name);
         if (is_lost)
             recording->outcome = PB_TEST_MISSING;
-        else if (fate != PB_TEST_OK)
-            status = end_probe(device, bench, fate, recording, err);
+        else if (outcome != PB_TEST_OK)
+            status = end_probe(device, bench, outcome, recording, err);
         else {
             is_lost = pb_bench_run(bench, test, recording, record->states + record->state_count,
                                    err) == PB_LOST;
@@ -168,21 +168,22 @@ static enum pb_status load(void *context, const char *test, struct pb_recording 
     return pb_fail(err, PB_NOT_FOUND, "no test %s", test);
 }
 
-static enum pb_status observe(struct record *record, struct pb_sheet *row_out, struct pb_error *err)
+static enum pb_status observe(struct record *record, struct pb_features *row_out,
+                              struct pb_error *err)
 {
     struct pb_recordings source = {record, load};
-    struct pb_witness witness = {.subject = &record->subject,
-                                 .states = record->states,
-                                 .state_count = record->state_count,
-                                 .recordings = &source,
-                                 .tests = (const char(*)[PB_KEY_LENGTH])record->names,
-                                 .test_count = record->count};
+    struct pb_metric_source metric_source = {.subject = &record->subject,
+                                             .states = record->states,
+                                             .state_count = record->state_count,
+                                             .recordings = &source,
+                                             .tests = (const char(*)[PB_KEY_LENGTH])record->names,
+                                             .test_count = record->count};
 
-    return pb_observe(row_out, &witness, err);
+    return pb_observe(row_out, &metric_source, err);
 }
 
-enum pb_status fleetbuild_measure(const struct fleetbuild_device *device, struct pb_sheet *row_out,
-                                  struct pb_error *err)
+enum pb_status fleetbuild_measure(const struct fleetbuild_device *device,
+                                  struct pb_features *row_out, struct pb_error *err)
 {
     struct record *record = calloc(1, sizeof(*record));
     struct pb_bench bench = {0};
@@ -213,7 +214,7 @@ enum pb_status fleetbuild_measure(const struct fleetbuild_device *device, struct
     return status;
 }
 
-enum pb_status fleetbuild_add(struct pb_sheet *fleet, const struct pb_sheet *row,
+enum pb_status fleetbuild_add(struct pb_features *fleet, const struct pb_features *row,
                               struct pb_error *err)
 {
     struct pb_subject subject = row->subjects[0];
@@ -221,13 +222,13 @@ enum pb_status fleetbuild_add(struct pb_sheet *fleet, const struct pb_sheet *row
     size_t at = 0;
 
     subject.rank = (int64_t)fleet->subject_count;
-    status = pb_sheet_add_subject(fleet, &subject, &at, err);
+    status = pb_features_add_subject(fleet, &subject, &at, err);
     for (size_t m = 0; m < row->metric_count && status == PB_OK; m++)
-        status = pb_sheet_set(fleet, at, &row->metrics[m], pb_sheet_cell(row, 0, m), err);
+        status = pb_features_set(fleet, at, &row->metrics[m], pb_features_reading(row, 0, m), err);
     return status;
 }
 
-enum pb_status fleetbuild_judge(const struct pb_sheet *fleet, struct pb_findings *findings_out,
+enum pb_status fleetbuild_judge(const struct pb_features *fleet, struct pb_findings *findings_out,
                                 struct pb_error *err)
 {
     struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;

@@ -24,16 +24,17 @@ struct fleetbuild_device {
     const char *const *tests; /* of these alone, NULL behind the last; NULL: all of the battery */
 };
 
-/* Measures and observes a device: a sheet of one subject. Spread as in design 3.5's example. */
-enum pb_status fleetbuild_measure(const struct fleetbuild_device *device, struct pb_sheet *row_out,
-                                  struct pb_error *err);
+/* Measures and observes a device: a feature table of one subject. Spread as in design 3.5's
+ * example. */
+enum pb_status fleetbuild_measure(const struct fleetbuild_device *device,
+                                  struct pb_features *row_out, struct pb_error *err);
 
 /* Adds the only subject of `row` to a fleet. */
-enum pb_status fleetbuild_add(struct pb_sheet *fleet, const struct pb_sheet *row,
+enum pb_status fleetbuild_add(struct pb_features *fleet, const struct pb_features *row,
                               struct pb_error *err);
 
 /* Scores and judges with the usual options. */
-enum pb_status fleetbuild_judge(const struct pb_sheet *fleet, struct pb_findings *findings_out,
+enum pb_status fleetbuild_judge(const struct pb_features *fleet, struct pb_findings *findings_out,
                                 struct pb_error *err);
 
 /* Fails the cmocka test unless every finding's cause has a row of its own in the default policy. */

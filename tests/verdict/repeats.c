@@ -1,4 +1,4 @@
-/* Sheets as text; see repeats.h. */
+/* Feature tables as text; see repeats.h. */
 #include "verdict/repeats.h"
 
 #include <math.h>
@@ -24,8 +24,8 @@ static void must(enum pb_status status, const struct pb_error *err)
 
 static void write_subjects(const struct repeats_run *run, FILE *file)
 {
-    for (size_t i = 0; i < run->sheet.subject_count; i++) {
-        const struct pb_subject *subject = &run->sheet.subjects[i];
+    for (size_t i = 0; i < run->features.subject_count; i++) {
+        const struct pb_subject *subject = &run->features.subjects[i];
 
         fprintf(file, "device\t%s\t%s\t%s\t%s\t%llu\t%llu\n", run->name, subject->key,
                 subject->info.uuid, subject->info.model,
@@ -35,10 +35,10 @@ static void write_subjects(const struct repeats_run *run, FILE *file)
 
 static void write_cells(const struct repeats_run *run, const char *name, FILE *file)
 {
-    size_t metric = pb_sheet_find(&run->sheet, name);
+    size_t metric = pb_features_find(&run->features, name);
 
-    for (size_t i = 0; i < run->sheet.subject_count; i++) {
-        struct pb_reading cell = pb_sheet_cell(&run->sheet, i, metric);
+    for (size_t i = 0; i < run->features.subject_count; i++) {
+        struct pb_reading cell = pb_features_reading(&run->features, i, metric);
 
         if (!isfinite(cell.value))
             fputs("\t-", file);
@@ -68,16 +68,16 @@ void repeats_write(const struct repeats *repeats, FILE *file)
     for (size_t r = 0; r < repeats->count; r++)
         write_subjects(&repeats->runs[r], file);
     for (size_t r = 0; r < repeats->count; r++) {
-        const struct pb_sheet *sheet = &repeats->runs[r].sheet;
+        const struct pb_features *features = &repeats->runs[r].features;
 
-        for (size_t m = 0; m < sheet->metric_count; m++) {
+        for (size_t m = 0; m < features->metric_count; m++) {
             bool is_new = true;
 
             for (size_t k = 0; k < r && is_new; k++)
-                is_new = pb_sheet_find(&repeats->runs[k].sheet, sheet->metrics[m].name) ==
-                         repeats->runs[k].sheet.metric_count;
+                is_new = pb_features_find(&repeats->runs[k].features, features->metrics[m].name) ==
+                         repeats->runs[k].features.metric_count;
             if (is_new)
-                write_metric(repeats, &sheet->metrics[m], file);
+                write_metric(repeats, &features->metrics[m], file);
         }
     }
 }
@@ -124,7 +124,7 @@ static void read_subject(struct repeats *repeats, char *const *words)
     if (repeats->count == 0 || strcmp(repeats->runs[repeats->count - 1].name, words[1]) != 0)
         PB_TEXT_SET(repeats->runs[repeats->count++].name, words[1]);
     run = &repeats->runs[repeats->count - 1];
-    subject.rank = subject.slot = (int64_t)run->sheet.subject_count;
+    subject.rank = subject.slot = (int64_t)run->features.subject_count;
     PB_TEXT_SET(subject.key, words[2]);
     PB_TEXT_SET(subject.host, words[2]);
     subject.host[strcspn(subject.host, ".")] = '\0';
@@ -132,7 +132,7 @@ static void read_subject(struct repeats *repeats, char *const *words)
     PB_TEXT_SET(subject.info.model, words[4]);
     subject.info.memory_bytes = strtoull(words[5], NULL, 10);
     subject.tests = strtoull(words[6], NULL, 10);
-    must(pb_sheet_add_subject(&run->sheet, &subject, &at, &err), &err);
+    must(pb_features_add_subject(&run->features, &subject, &at, &err), &err);
 }
 
 static struct pb_reading read_cell(const char *word)
@@ -167,14 +167,14 @@ static void read_metric(struct repeats *repeats, char *const *words, size_t coun
     PB_TEXT_SET(metric.unit, words[1]);
     PB_TEXT_SET(metric.test, strcmp(words[2], "-") == 0 ? "" : words[2]);
     for (size_t r = 0; r < repeats->count; r++) {
-        for (size_t i = 0; i < repeats->runs[r].sheet.subject_count; i++) {
+        for (size_t i = 0; i < repeats->runs[r].features.subject_count; i++) {
             struct pb_reading cell;
 
             if (at == count)
                 give_up(path, "a number is missing");
             cell = read_cell(words[at++]);
             if (isfinite(cell.value))
-                must(pb_sheet_set(&repeats->runs[r].sheet, i, &metric, cell, &err), &err);
+                must(pb_features_set(&repeats->runs[r].features, i, &metric, cell, &err), &err);
         }
     }
 }
@@ -203,10 +203,10 @@ void repeats_read(const char *path, struct repeats *repeats_out)
 void repeats_clear(struct repeats *repeats)
 {
     for (size_t i = 0; i < repeats->count; i++)
-        pb_sheet_clear(&repeats->runs[i].sheet);
+        pb_features_clear(&repeats->runs[i].features);
 }
 
-void repeats_add(const struct pb_sheet *run, const char *alias, struct pb_sheet *sheet)
+void repeats_add(const struct pb_features *run, const char *alias, struct pb_features *features)
 {
     struct pb_error err = PB_ERROR_INIT;
 
@@ -219,12 +219,12 @@ void repeats_add(const struct pb_sheet *run, const char *alias, struct pb_sheet 
             snprintf(subject.host, sizeof(subject.host), "%s", alias);
             snprintf(subject.key, sizeof(subject.key), "%s.gpu%zu", alias, i);
         }
-        must(pb_sheet_add_subject(sheet, &subject, &at, &err), &err);
+        must(pb_features_add_subject(features, &subject, &at, &err), &err);
         for (size_t m = 0; m < run->metric_count; m++) {
-            struct pb_reading cell = pb_sheet_cell(run, i, m);
+            struct pb_reading cell = pb_features_reading(run, i, m);
 
             if (isfinite(cell.value))
-                must(pb_sheet_set(sheet, at, &run->metrics[m], cell, &err), &err);
+                must(pb_features_set(features, at, &run->metrics[m], cell, &err), &err);
         }
     }
 }

@@ -1,4 +1,5 @@
-/* What tests of scores begin with: the sheet of a simulated fleet, a baseline, the scores. */
+/* What tests of scores begin with: the feature table of a simulated fleet, a baseline, the scores.
+ */
 #ifndef TESTS_VERDICT_SCORERIG_H
 #define TESTS_VERDICT_SCORERIG_H
 
@@ -20,7 +21,7 @@ enum {
 };
 
 struct rig {
-    struct pb_sheet sheet, baseline;
+    struct pb_features features, baseline;
     struct pb_scores scores;
 };
 
@@ -30,7 +31,7 @@ int rig_tear_down(void **state);
 #define RIG(test) cmocka_unit_test_setup_teardown(test, rig_set_up, rig_tear_down)
 
 /* So many devices, four a node, with a practical size of 1%. */
-void rig_make(struct pb_sheet *sheet, size_t devices, uint64_t seed);
+void rig_make(struct pb_features *features, size_t devices, uint64_t seed);
 void rig_score(struct rig *rig);
 const struct pb_score *rig_at(const struct rig *rig, size_t subject, size_t metric);
 void rig_set(struct rig *rig, size_t subject, size_t metric, double value);

@@ -220,16 +220,16 @@ static const struct normal *normal_of(const char *name)
     return NULL;
 }
 
-void put(struct pb_sheet *sheet, size_t subject, const char *name, double value)
+void put(struct pb_features *features, size_t subject, const char *name, double value)
 {
     struct pb_error err = PB_ERROR_INIT;
 
-    assert_int_equal(pb_sheet_set(sheet, subject, &normal_of(name)->metric,
-                                  (struct pb_reading){value, 0.0, -1}, &err),
+    assert_int_equal(pb_features_set(features, subject, &normal_of(name)->metric,
+                                     (struct pb_reading){value, 0.0, -1}, &err),
                      PB_OK);
 }
 
-void make_fleet(int nodes, struct pb_sheet *sheet)
+void make_fleet(int nodes, struct pb_features *features)
 {
     struct pb_error err = PB_ERROR_INIT;
 
@@ -246,36 +246,36 @@ void make_fleet(int nodes, struct pb_sheet *sheet)
         snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%d", i);
         subject.info.memory_bytes = (uint64_t)8 << 30;
         subject.info.ecc_enabled = 1;
-        assert_int_equal(pb_sheet_add_subject(sheet, &subject, &at, &err), PB_OK);
+        assert_int_equal(pb_features_add_subject(features, &subject, &at, &err), PB_OK);
         for (size_t m = 0; m < sizeof(normals) / sizeof(normals[0]); m++)
-            put(sheet, at, normals[m].metric.name,
+            put(features, at, normals[m].metric.name,
                 normals[m].value * (1.0 + normals[m].spread * sin(2.1 * i + (double)m)));
     }
 }
 
-void inject(struct pb_sheet *sheet, const struct injected *injected, size_t count)
+void inject(struct pb_features *features, const struct injected *injected, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        put(sheet, SICK, injected[i].name, injected[i].value);
+        put(features, SICK, injected[i].name, injected[i].value);
 }
 
-void judge(struct pb_sheet *sheet, struct pb_findings *findings)
+void judge(struct pb_features *features, struct pb_findings *findings)
 {
     struct pb_error err = PB_ERROR_INIT;
 
-    assert_int_equal(fleetbuild_judge(sheet, findings, &err), PB_OK);
-    pb_sheet_clear(sheet);
+    assert_int_equal(fleetbuild_judge(features, findings, &err), PB_OK);
+    pb_features_clear(features);
 }
 
 void expect_only(const struct injected *injected, size_t count, const char *cause,
                  enum pb_severity severity)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
-    make_fleet(NODES, &sheet);
-    inject(&sheet, injected, count);
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    inject(&features, injected, count);
+    judge(&features, &findings);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, cause);
     assert_string_equal(findings.items[0].device, sick_key);

@@ -17,16 +17,16 @@ struct injected {
     double value;
 };
 
-void put(struct pb_sheet *sheet, size_t subject, const char *name, double value);
+void put(struct pb_features *features, size_t subject, const char *name, double value);
 
 /* A healthy fleet without a row for what NVML cannot tell. */
-void make_fleet(int nodes, struct pb_sheet *sheet);
+void make_fleet(int nodes, struct pb_features *features);
 
 /* Gives the device SICK these numbers. */
-void inject(struct pb_sheet *sheet, const struct injected *injected, size_t count);
+void inject(struct pb_features *features, const struct injected *injected, size_t count);
 
-/* Scores and judges; the sheet is gone afterwards. */
-void judge(struct pb_sheet *sheet, struct pb_findings *findings);
+/* Scores and judges; the feature table is gone afterwards. */
+void judge(struct pb_features *features, struct pb_findings *findings);
 
 /* One sick device among healthy ones, told as one cause and nothing else. */
 void expect_only(const struct injected *injected, size_t count, const char *cause,

@@ -1,4 +1,4 @@
-/* Whose deviation it is: devices, nodes and slots told apart in hand-made fleets. */
+/* Whose deviation it is: devices, nodes and slots distinguished in hand-made fleets. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,8 @@ static double healthy_cycles(int node, int slot)
 }
 
 /* A fleet of one model; factor[node][slot] times the healthy latency. */
-static void make_fleet(int nodes, int slots, double factor[][SLOTS_MAX], struct pb_sheet *sheet)
+static void make_fleet(int nodes, int slots, double factor[][SLOTS_MAX],
+                       struct pb_features *features)
 {
     static const struct pb_metric metric = {.name = "l2.latency_cycles",
                                             .unit = "cycle",
@@ -44,8 +45,8 @@ static void make_fleet(int nodes, int slots, double factor[][SLOTS_MAX], struct 
             PB_TEXT_SET(subject.info.model, "Tesla T0");
             snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%d-%d", node, slot);
             subject.info.memory_bytes = (uint64_t)8 << 30;
-            assert_int_equal(pb_sheet_add_subject(sheet, &subject, &at, &err), PB_OK);
-            assert_int_equal(pb_sheet_set(sheet, at, &metric, cell, &err), PB_OK);
+            assert_int_equal(pb_features_add_subject(features, &subject, &at, &err), PB_OK);
+            assert_int_equal(pb_features_set(features, at, &metric, cell, &err), PB_OK);
         }
     }
 }
@@ -59,12 +60,12 @@ static void fill(double factor[][SLOTS_MAX], int nodes)
 
 static void judge(int nodes, int slots, double factor[][SLOTS_MAX], struct pb_findings *findings)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_error err = PB_ERROR_INIT;
 
-    make_fleet(nodes, slots, factor, &sheet);
-    assert_int_equal(fleetbuild_judge(&sheet, findings, &err), PB_OK);
-    pb_sheet_clear(&sheet);
+    make_fleet(nodes, slots, factor, &features);
+    assert_int_equal(fleetbuild_judge(&features, findings, &err), PB_OK);
+    pb_features_clear(&features);
 }
 
 static void test_attribute__healthy_fleet_has_no_finding(void **state)

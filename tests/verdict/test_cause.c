@@ -76,16 +76,17 @@ static void test_cause__wrong_runs_of_two_tests_are_one_finding(void **state)
 {
     static const char *const names[] = {"compute.wrong_runs", "compute.sustained_wrong_runs"};
     const struct pb_reading wrong = {3.0, 0.0, 17}; /* on SM 17 */
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    for (size_t m = 0; m < sheet.metric_count; m++)
+    make_fleet(NODES, &features);
+    for (size_t m = 0; m < features.metric_count; m++)
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-            if (strcmp(sheet.metrics[m].name, names[i]) == 0)
-                assert_int_equal(pb_sheet_set(&sheet, 5, &sheet.metrics[m], wrong, NULL), PB_OK);
-    judge(&sheet, &findings);
+            if (strcmp(features.metrics[m].name, names[i]) == 0)
+                assert_int_equal(pb_features_set(&features, 5, &features.metrics[m], wrong, NULL),
+                                 PB_OK);
+    judge(&features, &findings);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, "compute_errors");
     pb_findings_clear(&findings);
@@ -148,13 +149,13 @@ static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **s
         {"clock.sm_mhz", 1782.0}, {"l1.latency_ns", 17.96}, {"l2.latency_cycles", 324.0},
         {"l2.latency_ns", 181.8}, {"nvml.pcie_width", 4.0},
     };
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    inject(&sheet, injected, sizeof(injected) / sizeof(injected[0]));
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    inject(&features, injected, sizeof(injected) / sizeof(injected[0]));
+    judge(&features, &findings);
     assert_int_equal(findings.count, 3);
     assert_non_null(fleetbuild_find(&findings, "slow_clock", sick_key));
     assert_non_null(fleetbuild_find(&findings, "l2_latency", sick_key));
@@ -165,13 +166,13 @@ static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **s
 static void test_cause__evidence_tells_numbers_and_path(void **state)
 {
     static const struct injected injected[] = {{"global_copy.peak", 3.4e12}};
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    inject(&sheet, injected, 1);
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    inject(&features, injected, 1);
+    judge(&features, &findings);
     assert_int_equal(findings.count, 1);
     assert_non_null(strstr(findings.items[0].summary, "global_copy.peak 3400 GB/s, expected "));
     assert_non_null(strstr(findings.items[0].summary, "31 peers"));
@@ -186,13 +187,13 @@ static void test_cause__evidence_tells_numbers_and_path(void **state)
 /* A row of /fleet with that status; without a key it is a rank that found no device. */
 static void expect_status(const char *status, const char *cause, enum pb_severity severity)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
-    make_fleet(NODES, &sheet);
-    PB_TEXT_SET(sheet.subjects[SICK].status, status);
-    PB_TEXT_SET(sheet.subjects[SICK].message, "as the supervisor saw it");
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    PB_TEXT_SET(features.subjects[SICK].status, status);
+    PB_TEXT_SET(features.subjects[SICK].message, "as the supervisor saw it");
+    judge(&features, &findings);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, cause);
     assert_string_equal(findings.items[0].place, sick_key);
@@ -215,14 +216,15 @@ static void test_status__each_is_a_finding(void **state)
 
 static void test_status__other_ends_of_tests_are_told_too(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    PB_TEXT_SET(sheet.subjects[SICK].status, "lost");
-    sheet.subjects[SICK].endings = 1u << PB_TEST_LOST | 1u << PB_TEST_HUNG | 1u << PB_TEST_FAILED;
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    PB_TEXT_SET(features.subjects[SICK].status, "lost");
+    features.subjects[SICK].endings =
+        1u << PB_TEST_LOST | 1u << PB_TEST_HUNG | 1u << PB_TEST_FAILED;
+    judge(&features, &findings);
     assert_int_equal(findings.count, 2);
     assert_non_null(fleetbuild_find(&findings, "off_the_bus", sick_key));
     assert_non_null(fleetbuild_find(&findings, "hung", sick_key));
@@ -231,20 +233,20 @@ static void test_status__other_ends_of_tests_are_told_too(void **state)
 
 static void test_status__absence_without_a_key_names_slot_or_rank(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
     struct pb_subject gone = {.rank = 40, .slot = -1};
     struct pb_error err = PB_ERROR_INIT;
     size_t at;
 
     (void)state;
-    make_fleet(NODES, &sheet);
+    make_fleet(NODES, &features);
     PB_TEXT_SET(gone.host, "n11");
     PB_TEXT_SET(gone.status, "absent");
-    assert_int_equal(pb_sheet_add_subject(&sheet, &gone, &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_subject(&features, &gone, &at, &err), PB_OK);
     gone.slot = 3;
-    assert_int_equal(pb_sheet_add_subject(&sheet, &gone, &at, &err), PB_OK);
-    judge(&sheet, &findings);
+    assert_int_equal(pb_features_add_subject(&features, &gone, &at, &err), PB_OK);
+    judge(&features, &findings);
     assert_int_equal(findings.count, 2);
     assert_int_equal(findings.skipped, 2);
     assert_non_null(fleetbuild_find(&findings, "absent", "rank 40 on n11"));
@@ -255,22 +257,22 @@ static void test_status__absence_without_a_key_names_slot_or_rank(void **state)
 
 static void test_status__unjudged_device_is_not_ok(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
     struct pb_subject lone = {.rank = 40, .slot = 0};
     struct pb_error err = PB_ERROR_INIT;
     size_t at;
 
     (void)state;
-    make_fleet(NODES, &sheet);
+    make_fleet(NODES, &features);
     PB_TEXT_SET(lone.host, "n11");
     PB_TEXT_SET(lone.key, "n11.gpu0");
     PB_TEXT_SET(lone.status, "ok");
     PB_TEXT_SET(lone.info.uuid, "GPU-lone");
     PB_TEXT_SET(lone.info.model, "Tesla T0");
     lone.info.memory_bytes = (uint64_t)8 << 30;
-    assert_int_equal(pb_sheet_add_subject(&sheet, &lone, &at, &err), PB_OK);
-    judge(&sheet, &findings);
+    assert_int_equal(pb_features_add_subject(&features, &lone, &at, &err), PB_OK);
+    judge(&features, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_non_null(fleetbuild_find(&findings, "not_judged", "n11.gpu0"));
     pb_findings_clear(&findings);
@@ -279,13 +281,13 @@ static void test_status__unjudged_device_is_not_ok(void **state)
 /* One finding says it all: the model is too few, and which devices those are. */
 static void test_status__lone_model_is_one_finding(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    PB_TEXT_SET(sheet.subjects[SICK].info.model, "Tesla T1");
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    PB_TEXT_SET(features.subjects[SICK].info.model, "Tesla T1");
+    judge(&features, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, "insufficient_peers");
@@ -295,31 +297,32 @@ static void test_status__lone_model_is_one_finding(void **state)
     pb_findings_clear(&findings);
 }
 
-static void put_state(struct pb_sheet *sheet, size_t subject, const char *name, double value)
+static void put_state(struct pb_features *features, size_t subject, const char *name, double value)
 {
     struct pb_error err = PB_ERROR_INIT;
     struct pb_metric metric;
 
     assert_int_equal(pb_metric_make(name, "", 0.0, &metric, &err), PB_OK);
     assert_int_equal(
-        pb_sheet_set(sheet, subject, &metric, (struct pb_reading){value, 0.0, -1}, &err), PB_OK);
+        pb_features_set(features, subject, &metric, (struct pb_reading){value, 0.0, -1}, &err),
+        PB_OK);
 }
 
-/* Without peers the driver's own reason tells of a low clock; a clock at its maximum is none. */
+/* Without peers the driver's own reason indicates a low clock; a clock at its maximum is none. */
 static void test_status__clock_lowered_by_the_driver_needs_no_peers(void **state)
 {
     (void)state;
     for (double clock = 0.7; clock < 1.1; clock += 0.3) {
-        struct pb_sheet sheet = {0};
+        struct pb_features features = {0};
         struct pb_findings findings = {0};
 
-        make_fleet(NODES, &sheet);
-        PB_TEXT_SET(sheet.subjects[SICK].info.model, "Tesla T1");
-        for (size_t i = 0; i < sheet.subject_count; i++) {
-            put_state(&sheet, i, "nvml.sm_clock_most_over_max", i == SICK ? clock : 1.0);
-            put_state(&sheet, i, "throttle.locked_clocks", i == SICK ? 1.0 : 0.0);
+        make_fleet(NODES, &features);
+        PB_TEXT_SET(features.subjects[SICK].info.model, "Tesla T1");
+        for (size_t i = 0; i < features.subject_count; i++) {
+            put_state(&features, i, "nvml.sm_clock_most_over_max", i == SICK ? clock : 1.0);
+            put_state(&features, i, "throttle.locked_clocks", i == SICK ? 1.0 : 0.0);
         }
-        judge(&sheet, &findings);
+        judge(&features, &findings);
         assert_int_equal(findings.count, clock < 1.0 ? 2 : 1);
         assert_string_equal(findings.items[0].cause, "insufficient_peers");
         if (clock < 1.0) {
@@ -334,14 +337,14 @@ static void test_status__clock_lowered_by_the_driver_needs_no_peers(void **state
 
 static void test_status__test_without_numbers_is_a_gap(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    put(&sheet, SICK, "global_copy.latency_bound", NAN);
-    put(&sheet, SICK, "global_copy.peak", NAN); /* as when a test was unsupported only here */
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    put(&features, SICK, "global_copy.latency_bound", NAN);
+    put(&features, SICK, "global_copy.peak", NAN); /* as when a test was unsupported only here */
+    judge(&features, &findings);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, "incomplete");
     assert_string_equal(findings.items[0].device, sick_key);
@@ -351,12 +354,12 @@ static void test_status__test_without_numbers_is_a_gap(void **state)
 
 static void test_fleet__few_peers_are_unknown_and_say_what_could_be_seen(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(2, &sheet);
-    judge(&sheet, &findings);
+    make_fleet(2, &features);
+    judge(&features, &findings);
     assert_int_equal(findings.count, 1);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_string_equal(findings.items[0].cause, "insufficient_peers");
@@ -368,21 +371,21 @@ static void test_fleet__few_peers_are_unknown_and_say_what_could_be_seen(void **
 
 static void test_fleet__two_populations_name_what_separates_them(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
     size_t populations = 0;
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    for (size_t i = 0; i < sheet.subject_count; i++) {
+    make_fleet(NODES, &features);
+    for (size_t i = 0; i < features.subject_count; i++) {
         bool is_other = i % 5 < 2; /* 13 of 32: too few for a group of their own */
 
         if (is_other) {
-            PB_TEXT_SET(sheet.subjects[i].info.driver_version, "570.9");
-            put(&sheet, i, "l2.latency_cycles", 300.0 + 0.4 * sin((double)i));
+            PB_TEXT_SET(features.subjects[i].info.driver_version, "570.9");
+            put(&features, i, "l2.latency_cycles", 300.0 + 0.4 * sin((double)i));
         }
     }
-    judge(&sheet, &findings);
+    judge(&features, &findings);
     for (size_t i = 0; i < findings.count; i++) {
         if (findings.items[i].level != PB_LEVEL_POPULATION)
             continue;
@@ -397,14 +400,14 @@ static void test_fleet__two_populations_name_what_separates_them(void **state)
 
 static void test_fleet__odd_configuration_is_a_finding(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    PB_TEXT_SET(sheet.subjects[SICK].info.vbios, "95.02");
-    sheet.subjects[3].info.ecc_enabled = 0;
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    PB_TEXT_SET(features.subjects[SICK].info.vbios, "95.02");
+    features.subjects[3].info.ecc_enabled = 0;
+    judge(&features, &findings);
     assert_int_equal(findings.count, 2);
     assert_int_equal(findings.worst, PB_SEVERITY_WARNING);
     assert_non_null(fleetbuild_find(&findings, "configuration", sick_key));

@@ -20,29 +20,32 @@ static const struct pb_metric links = {.name = "nvml.nvlinks_up",
                                        .quantum = 1.0,
                                        .practical = 0.03};
 
-static void set_links(struct pb_sheet *sheet, size_t subject, double count)
+static void set_links(struct pb_features *features, size_t subject, double count)
 {
     assert_int_equal(
-        pb_sheet_set(sheet, subject, &links, (struct pb_reading){count, 0.0, -1}, NULL), PB_OK);
+        pb_features_set(features, subject, &links, (struct pb_reading){count, 0.0, -1}, NULL),
+        PB_OK);
 }
 
-static double missing_of(const struct pb_sheet *sheet, size_t subject)
+static double missing_of(const struct pb_features *features, size_t subject)
 {
-    return pb_sheet_cell(sheet, subject, pb_sheet_find(sheet, "nvml.nvlinks_below_peers")).value;
+    return pb_features_reading(features, subject,
+                               pb_features_find(features, "nvml.nvlinks_below_peers"))
+        .value;
 }
 
 static void test_peers__one_link_of_eighteen_is_critical(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
     const struct pb_finding *finding;
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    for (size_t i = 0; i < sheet.subject_count; i++)
-        set_links(&sheet, i, i == SICK ? 17.0 : 18.0);
-    assert_int_equal(pb_exact_states_add(&sheet, NULL, NULL), PB_OK);
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    for (size_t i = 0; i < features.subject_count; i++)
+        set_links(&features, i, i == SICK ? 17.0 : 18.0);
+    assert_int_equal(pb_exact_states_add(&features, NULL, NULL), PB_OK);
+    judge(&features, &findings);
     assert_int_equal(findings.count, 1);
     finding = fleetbuild_find(&findings, "nvlink", sick_key);
     assert_non_null(finding);
@@ -54,35 +57,35 @@ static void test_peers__one_link_of_eighteen_is_critical(void **state)
 /* Half of the fleet is wired with fewer links: neither half is wrong. */
 static void test_peers__two_wirings_have_no_right_value(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    for (size_t i = 0; i < sheet.subject_count; i++)
-        set_links(&sheet, i, i % 2 == 0 ? 12.0 : 18.0);
-    assert_int_equal(pb_exact_states_add(&sheet, NULL, NULL), PB_OK);
-    assert_true(isnan(missing_of(&sheet, 0)));
-    pb_sheet_clear(&sheet);
+    make_fleet(NODES, &features);
+    for (size_t i = 0; i < features.subject_count; i++)
+        set_links(&features, i, i % 2 == 0 ? 12.0 : 18.0);
+    assert_int_equal(pb_exact_states_add(&features, NULL, NULL), PB_OK);
+    assert_true(isnan(missing_of(&features, 0)));
+    pb_features_clear(&features);
 }
 
 /* A device alone is compared with what it had before. */
 static void test_past__counts_where_peers_are_too_few(void **state)
 {
-    struct pb_sheet sheet = {0}, base = {0};
+    struct pb_features features = {0}, base = {0};
 
     (void)state;
-    make_fleet(1, &sheet);
+    make_fleet(1, &features);
     make_fleet(1, &base);
-    sheet.subject_count = 1;
-    set_links(&sheet, 0, 17.0);
+    features.subject_count = 1;
+    set_links(&features, 0, 17.0);
     set_links(&base, 0, 18.0);
-    assert_int_equal(pb_exact_states_add(&sheet, NULL, NULL), PB_OK);
-    assert_true(isnan(missing_of(&sheet, 0)));
-    assert_int_equal(pb_exact_states_add(&sheet, &base, NULL), PB_OK);
-    assert_true(missing_of(&sheet, 0) == 1.0);
-    sheet.subject_count = SLOTS;
-    pb_sheet_clear(&sheet);
-    pb_sheet_clear(&base);
+    assert_int_equal(pb_exact_states_add(&features, NULL, NULL), PB_OK);
+    assert_true(isnan(missing_of(&features, 0)));
+    assert_int_equal(pb_exact_states_add(&features, &base, NULL), PB_OK);
+    assert_true(missing_of(&features, 0) == 1.0);
+    features.subject_count = SLOTS;
+    pb_features_clear(&features);
+    pb_features_clear(&base);
 }
 
 /* So many tenths of the fleet, at places that say nothing. */
@@ -128,19 +131,19 @@ static void test_events__throttling_is_wrong_whatever_the_share(void **state)
 {
     (void)state;
     for (size_t tenths = 1; tenths <= 10; tenths++) {
-        struct pb_sheet sheet = {0};
+        struct pb_features features = {0};
         struct pb_findings findings = {0};
 
-        make_fleet(NODES, &sheet);
-        for (size_t i = 0; i < sheet.subject_count; i++) {
+        make_fleet(NODES, &features);
+        for (size_t i = 0; i < features.subject_count; i++) {
             if (!is_hit(i, tenths))
                 continue;
-            put(&sheet, i, "throttle.thermal_hardware", 3.0);
-            put(&sheet, i, "clock.sm_mhz", 1584.0);
-            put(&sheet, i, "l1.latency_ns", 20.2);
-            put(&sheet, i, "l2.latency_ns", 170.5);
+            put(&features, i, "throttle.thermal_hardware", 3.0);
+            put(&features, i, "clock.sm_mhz", 1584.0);
+            put(&features, i, "l1.latency_ns", 20.2);
+            put(&features, i, "l2.latency_ns", 170.5);
         }
-        judge(&sheet, &findings);
+        judge(&features, &findings);
         expect_hit(&findings, "thermal", NODES * SLOTS, tenths);
         pb_findings_clear(&findings);
     }
@@ -156,14 +159,14 @@ static void test_events__memory_errors_are_wrong_whatever_the_share(void **state
     (void)state;
     for (size_t e = 0; e < sizeof(events) / sizeof(events[0]); e++)
         for (size_t tenths = 3; tenths <= 10; tenths++) {
-            struct pb_sheet sheet = {0};
+            struct pb_features features = {0};
             struct pb_findings findings = {0};
 
-            make_fleet(NODES, &sheet);
-            for (size_t i = 0; i < sheet.subject_count; i++)
+            make_fleet(NODES, &features);
+            for (size_t i = 0; i < features.subject_count; i++)
                 if (is_hit(i, tenths))
-                    put(&sheet, i, events[e].metric, 1.0);
-            judge(&sheet, &findings);
+                    put(&features, i, events[e].metric, 1.0);
+            judge(&features, &findings);
             expect_hit(&findings, events[e].cause, NODES * SLOTS, tenths);
             pb_findings_clear(&findings);
         }
@@ -172,19 +175,19 @@ static void test_events__memory_errors_are_wrong_whatever_the_share(void **state
 /* Eight of ten throttle: what else is slow is compared with the two that do not. */
 static void test_events__throttling_devices_are_nobodys_peers(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
     const struct pb_finding *finding;
 
     (void)state;
-    make_fleet(4 * NODES, &sheet);
-    for (size_t i = 0; i < sheet.subject_count; i++)
+    make_fleet(4 * NODES, &features);
+    for (size_t i = 0; i < features.subject_count; i++)
         if (is_hit(i, 8)) {
-            put(&sheet, i, "throttle.thermal_hardware", 3.0);
-            put(&sheet, i, "global_copy.peak", 3.0e12);
+            put(&features, i, "throttle.thermal_hardware", 3.0);
+            put(&features, i, "global_copy.peak", 3.0e12);
         }
-    put(&sheet, 4, "l2.latency_cycles", 300.0); /* does not throttle */
-    judge(&sheet, &findings);
+    put(&features, 4, "l2.latency_cycles", 300.0); /* does not throttle */
+    judge(&features, &findings);
     finding = fleetbuild_find(&findings, "l2_latency", "n02.gpu0");
     assert_non_null(finding);
     assert_int_equal(finding->severity, PB_SEVERITY_CRITICAL);
@@ -195,16 +198,16 @@ static void test_events__throttling_devices_are_nobodys_peers(void **state)
 /* An event that all devices have explains nothing of what one of them does beside the others. */
 static void test_events__what_all_have_is_no_cause_of_a_difference(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
     const struct pb_finding *finding;
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    for (size_t i = 0; i < sheet.subject_count; i++)
-        put(&sheet, i, "nvml.other_processes", 1.0);
-    put(&sheet, SICK, "global_copy.peak", 3.0e12);
-    judge(&sheet, &findings);
+    make_fleet(NODES, &features);
+    for (size_t i = 0; i < features.subject_count; i++)
+        put(&features, i, "nvml.other_processes", 1.0);
+    put(&features, SICK, "global_copy.peak", 3.0e12);
+    judge(&features, &findings);
     finding = fleetbuild_find(&findings, "hbm", sick_key);
     assert_non_null(finding);
     assert_int_equal(finding->severity, PB_SEVERITY_CRITICAL);
@@ -217,17 +220,17 @@ static void test_events__what_all_have_is_no_cause_of_a_difference(void **state)
 /* What they have in common is said, and excuses nothing. */
 static void test_events__a_shared_driver_does_not_excuse_them(void **state)
 {
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
+    make_fleet(NODES, &features);
     for (size_t i = 0; i < 3 * SLOTS; i++) {
-        PB_TEXT_SET(sheet.subjects[i].info.driver_version, "590.2");
-        put(&sheet, i, "throttle.thermal_hardware", 3.0);
-        put(&sheet, i, "l2.latency_ns", 145.0);
+        PB_TEXT_SET(features.subjects[i].info.driver_version, "590.2");
+        put(&features, i, "throttle.thermal_hardware", 3.0);
+        put(&features, i, "l2.latency_ns", 145.0);
     }
-    judge(&sheet, &findings);
+    judge(&features, &findings);
     assert_string_equal(findings.items[0].cause, "thermal");
     assert_string_equal(findings.items[0].attribute, "driver");
     assert_int_equal(findings.items[0].severity, PB_SEVERITY_CRITICAL);

@@ -23,18 +23,18 @@ static enum pb_severity worst_of(const struct fleet_plan *plan, uint64_t seed, d
                                  enum pb_severity *shifted_out)
 {
     struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_scores scores;
     enum pb_severity worst = PB_SEVERITY_OK;
 
-    fleet_make(plan, seed, &sheet);
-    fleet_shift(&sheet, plan->devices / 2, SHIFTED, shift * SHIFTED_SPREAD);
-    assert_int_equal(pb_score(&sheet, NULL, &options, &scores, NULL), PB_OK);
+    fleet_make(plan, seed, &features);
+    fleet_shift(&features, plan->devices / 2, SHIFTED, shift * SHIFTED_SPREAD);
+    assert_int_equal(pb_score(&features, NULL, &options, &scores, NULL), PB_OK);
     for (size_t i = 0; i < plan->devices * plan->metrics; i++)
         worst = scores.cells[i].severity > worst ? scores.cells[i].severity : worst;
     *shifted_out = scores.cells[plan->devices / 2 * plan->metrics + SHIFTED].severity;
     pb_scores_clear(&scores);
-    pb_sheet_clear(&sheet);
+    pb_features_clear(&features);
     return worst;
 }
 
@@ -113,22 +113,22 @@ static void test_power__a_whole_node_is_no_heavy_tail(void **state)
 {
     struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
     struct fleet_plan plan = {.devices = 32, .devices_per_node = 4, .metrics = METRICS};
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_scores scores;
     size_t found = 0;
 
     (void)state;
-    fleet_make(&plan, 77, &sheet);
+    fleet_make(&plan, 77, &features);
     for (size_t device = 12; device < 16; device++)
         for (size_t metric = SHIFTED; metric < METRICS; metric += 24)
-            fleet_shift(&sheet, device, metric, 9.0 * SHIFTED_SPREAD);
-    assert_int_equal(pb_score(&sheet, NULL, &options, &scores, NULL), PB_OK);
+            fleet_shift(&features, device, metric, 9.0 * SHIFTED_SPREAD);
+    assert_int_equal(pb_score(&features, NULL, &options, &scores, NULL), PB_OK);
     for (size_t device = 12; device < 16; device++)
         for (size_t metric = SHIFTED; metric < METRICS; metric += 24)
             found += scores.cells[device * METRICS + metric].severity >= PB_SEVERITY_WARNING;
     assert_int_equal(found, 8);
     pb_scores_clear(&scores);
-    pb_sheet_clear(&sheet);
+    pb_features_clear(&features);
 }
 
 static void test_power__eight_sigmas_are_found_among_64(void **state)

@@ -24,12 +24,12 @@ static const char first_key[] = "n03.gpu1", second_key[] = "n03.gpu3";
 
 /* Rows measured once for all tests. */
 struct bed {
-    struct pb_sheet healthy[NODES][SLOTS];
-    struct pb_sheet sick[FAULT_KINDS]; /* weak ones, at the first place */
+    struct pb_features healthy[NODES][SLOTS];
+    struct pb_features sick[FAULT_KINDS]; /* weak ones, at the first place */
 };
 
 static void measure_by(const char *profile, int node, int slot, const char *first,
-                       const char *second, struct pb_sheet *row)
+                       const char *second, struct pb_features *row)
 {
     char host[PB_KEY_LENGTH];
     struct fleetbuild_device device = {.profile = profile,
@@ -44,7 +44,8 @@ static void measure_by(const char *profile, int node, int slot, const char *firs
         fail_msg("%s", err.message);
 }
 
-static void measure(int node, int slot, const char *first, const char *second, struct pb_sheet *row)
+static void measure(int node, int slot, const char *first, const char *second,
+                    struct pb_features *row)
 {
     measure_by(node < NODES / 2 ? "quadro2000" : "c2070", node, slot, first, second, row);
 }
@@ -68,22 +69,22 @@ static int tear_down(void **state)
 
     for (int node = 0; node < NODES; node++)
         for (int slot = 0; slot < SLOTS; slot++)
-            pb_sheet_clear(&bed->healthy[node][slot]);
+            pb_features_clear(&bed->healthy[node][slot]);
     for (int k = 0; k < FAULT_KINDS; k++)
-        pb_sheet_clear(&bed->sick[k]);
+        pb_features_clear(&bed->sick[k]);
     return 0;
 }
 
 /* The fleet with one or two rows exchanged: at n03.gpu1 and, on the same node, at n03.gpu3. */
-static void judge(struct bed *bed, const struct pb_sheet *first, const struct pb_sheet *second,
-                  struct pb_findings *findings)
+static void judge(struct bed *bed, const struct pb_features *first,
+                  const struct pb_features *second, struct pb_findings *findings)
 {
-    struct pb_sheet fleet = {0};
+    struct pb_features fleet = {0};
     struct pb_error err = PB_ERROR_INIT;
 
     for (int node = 0; node < NODES; node++) {
         for (int slot = 0; slot < SLOTS; slot++) {
-            const struct pb_sheet *row = &bed->healthy[node][slot];
+            const struct pb_features *row = &bed->healthy[node][slot];
 
             if (node == FIRST_NODE && slot == FIRST_SLOT && first != NULL)
                 row = first;
@@ -93,7 +94,7 @@ static void judge(struct bed *bed, const struct pb_sheet *first, const struct pb
         }
     }
     assert_int_equal(fleetbuild_judge(&fleet, findings, &err), PB_OK);
-    pb_sheet_clear(&fleet);
+    pb_features_clear(&fleet);
 }
 
 static void expect(const struct pb_findings *findings, const struct fault_kind *kind,
@@ -145,9 +146,9 @@ static void test_faults__each_alone_is_told_with_level_and_cause(void **state)
 }
 
 /* The row of one device as that of another slot of its node. */
-static struct pb_sheet moved(const struct pb_sheet *row, int64_t slot, const char *key)
+static struct pb_features moved(const struct pb_features *row, int64_t slot, const char *key)
 {
-    struct pb_sheet copy = {0};
+    struct pb_features copy = {0};
     struct pb_error err = PB_ERROR_INIT;
 
     assert_int_equal(fleetbuild_add(&copy, row, &err), PB_OK);
@@ -165,7 +166,7 @@ static void test_faults__two_devices_of_a_node_are_told_apart(void **state)
 
     for (int k = 0; k < FAULT_KINDS; k++) {
         int j = (k + 5) % FAULT_KINDS;
-        struct pb_sheet second = moved(&bed->sick[j], 3, second_key);
+        struct pb_features second = moved(&bed->sick[j], 3, second_key);
         struct pb_findings findings = {0};
         char title[128];
 
@@ -176,7 +177,7 @@ static void test_faults__two_devices_of_a_node_are_told_apart(void **state)
         expect(&findings, &fault_kinds[j], second_key, title);
         expect_nobody_else(&findings, sick, 2, title);
         pb_findings_clear(&findings);
-        pb_sheet_clear(&second);
+        pb_features_clear(&second);
     }
 }
 
@@ -188,7 +189,7 @@ static void test_faults__two_faults_of_one_device_are_both_told(void **state)
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         const struct fault_kind *one = &fault_kinds[pairs[i][0]],
                                 *other = &fault_kinds[pairs[i][1]];
-        struct pb_sheet row = {0};
+        struct pb_features row = {0};
         struct pb_findings findings = {0};
         char title[128];
 
@@ -199,7 +200,7 @@ static void test_faults__two_faults_of_one_device_are_both_told(void **state)
         expect(&findings, other, first_key, title);
         expect_nobody_else(&findings, &sick, 1, title);
         pb_findings_clear(&findings);
-        pb_sheet_clear(&row);
+        pb_features_clear(&row);
     }
 }
 
@@ -207,7 +208,7 @@ static void test_faults__two_faults_of_one_device_are_both_told(void **state)
  */
 static void test_faults__faint_tail_is_found(void **state)
 {
-    struct pb_sheet row = {0};
+    struct pb_features row = {0};
     struct pb_findings findings = {0};
     const char *sick = first_key, *faint = "tail=0.0015:300";
 
@@ -216,7 +217,7 @@ static void test_faults__faint_tail_is_found(void **state)
     expect(&findings, &fault_kinds[6], first_key, faint);
     expect_nobody_else(&findings, &sick, 1, faint);
     pb_findings_clear(&findings);
-    pb_sheet_clear(&row);
+    pb_features_clear(&row);
 }
 
 static void test_faults__slow_sm_is_named(void **state)
@@ -233,11 +234,11 @@ static void test_faults__slow_sm_is_named(void **state)
 static void judge_injected(struct bed *bed, const char *first, const char *second,
                            struct pb_findings *findings)
 {
-    struct pb_sheet row = {0};
+    struct pb_features row = {0};
 
     measure(FIRST_NODE, FIRST_SLOT, first, second, &row);
     judge(bed, &row, NULL, findings);
-    pb_sheet_clear(&row);
+    pb_features_clear(&row);
 }
 
 /* Loads of that SM are late on the way to DRAM too: a quarter of all, of four SMs. */
@@ -290,7 +291,8 @@ static void test_faults__late_dram_is_told_beside_a_slow_sm(void **state)
 }
 
 /* The first place, by a profile with this key instead of its own; takes the value. */
-static void measure_changed(const char *key, json_t *value, const char *fault, struct pb_sheet *row)
+static void measure_changed(const char *key, json_t *value, const char *fault,
+                            struct pb_features *row)
 {
     char path[] = "/tmp/plumb-changed-XXXXXX.json";
     int descriptor = mkstemps(path, (int)strlen(".json"));
@@ -308,7 +310,7 @@ static void measure_changed(const char *key, json_t *value, const char *fault, s
 /* Every timed load takes up to so many cycles longer, and a share of them much longer, whatever
    memory it goes to. */
 static void measure_noisy(json_int_t jitter_cycles, double spike_probability,
-                          json_int_t spike_cycles, const char *fault, struct pb_sheet *row)
+                          json_int_t spike_cycles, const char *fault, struct pb_features *row)
 {
     measure_changed("noise",
                     json_pack("{sIsfsI}", "jitter_cycles", jitter_cycles, "spike_probability",
@@ -319,7 +321,7 @@ static void measure_noisy(json_int_t jitter_cycles, double spike_probability,
 /* Where latency alone decides, three SMs move three quarters of what four do. */
 static void test_faults__device_of_fewer_sms_has_no_slow_memory(void **state)
 {
-    struct pb_sheet row = {0};
+    struct pb_features row = {0};
     struct pb_findings findings = {0};
 
     measure_changed("sm_count", json_integer(3), NULL, &row);
@@ -328,7 +330,7 @@ static void test_faults__device_of_fewer_sms_has_no_slow_memory(void **state)
         fault_print("three of four SMs", &findings);
     assert_null(fleetbuild_find(&findings, "hbm", first_key));
     pb_findings_clear(&findings);
-    pb_sheet_clear(&row);
+    pb_features_clear(&row);
 }
 
 /* Shared memory's loads never leave their SM: what they show accuses no other memory. */
@@ -345,7 +347,7 @@ static void test_faults__noise_of_all_loads_accuses_no_memory(void **state)
                   {2, 600, 0.05, false}};
 
     for (size_t i = 0; i < sizeof(noises) / sizeof(noises[0]); i++) {
-        struct pb_sheet row = {0};
+        struct pb_features row = {0};
         struct pb_findings findings = {0};
 
         measure_noisy(noises[i].jitter_cycles, noises[i].spike_probability, noises[i].spike_cycles,
@@ -359,14 +361,14 @@ static void test_faults__noise_of_all_loads_accuses_no_memory(void **state)
         }
         assert_true(findings.count == 1 || noises[i].is_weak);
         pb_findings_clear(&findings);
-        pb_sheet_clear(&row);
+        pb_features_clear(&row);
     }
 }
 
 /* A tail beyond the noise is reported beside it. */
 static void test_faults__tail_is_told_beside_noise(void **state)
 {
-    struct pb_sheet row = {0};
+    struct pb_features row = {0};
     struct pb_findings findings = {0};
     const char *title = "noise with tail=0.2:2000";
 
@@ -375,16 +377,17 @@ static void test_faults__tail_is_told_beside_noise(void **state)
     expect(&findings, &fault_kinds[6], first_key, title);
     assert_non_null(fleetbuild_find(&findings, "timing_noise", first_key));
     pb_findings_clear(&findings);
-    pb_sheet_clear(&row);
+    pb_features_clear(&row);
 }
 
 static void test_faults__tail_keeps_the_mean(void **state)
 {
     struct bed *bed = *state;
-    size_t metric = pb_sheet_find(&bed->sick[6], "dram.latency_cycles");
-    double sick = pb_sheet_cell(&bed->sick[6], 0, metric).value;
-    struct pb_sheet *peer = &bed->healthy[FIRST_NODE][FIRST_SLOT];
-    double healthy = pb_sheet_cell(peer, 0, pb_sheet_find(peer, "dram.latency_cycles")).value;
+    size_t metric = pb_features_find(&bed->sick[6], "dram.latency_cycles");
+    double sick = pb_features_reading(&bed->sick[6], 0, metric).value;
+    struct pb_features *peer = &bed->healthy[FIRST_NODE][FIRST_SLOT];
+    double healthy =
+        pb_features_reading(peer, 0, pb_features_find(peer, "dram.latency_cycles")).value;
 
     assert_true(sick <= healthy + 1.0 && sick >= healthy - 1.0);
 }

@@ -15,7 +15,7 @@
 enum { DEVICES_MAX = 128 };
 
 struct rig {
-    struct pb_sheet sheet, baseline;
+    struct pb_features features, baseline;
     struct pb_group *groups;
     size_t count, group_of[DEVICES_MAX];
 };
@@ -32,14 +32,14 @@ static int tear_down(void **state)
     struct rig *rig = *state;
 
     pb_groups_clear(rig->groups, rig->count);
-    pb_sheet_clear(&rig->sheet);
-    pb_sheet_clear(&rig->baseline);
+    pb_features_clear(&rig->features);
+    pb_features_clear(&rig->baseline);
     free(rig);
     return 0;
 }
 
 /* A device whose UUID is its number; the caller may change it afterwards. */
-static struct pb_device_info *add(struct pb_sheet *sheet, const char *model, unsigned number)
+static struct pb_device_info *add(struct pb_features *features, const char *model, unsigned number)
 {
     struct pb_subject subject = {.rank = number};
     size_t row;
@@ -50,26 +50,26 @@ static struct pb_device_info *add(struct pb_sheet *sheet, const char *model, uns
     subject.info.memory_bytes = (uint64_t)80 << 30;
     subject.info.ecc_enabled = 1;
     subject.info.power_limit_w = 700.0;
-    assert_int_equal(pb_sheet_add_subject(sheet, &subject, &row, NULL), PB_OK);
-    return &sheet->subjects[row].info;
+    assert_int_equal(pb_features_add_subject(features, &subject, &row, NULL), PB_OK);
+    return &features->subjects[row].info;
 }
 
 static void make(struct rig *rig)
 {
-    assert_int_equal(
-        pb_groups_make(&rig->sheet, &rig->baseline, &rig->groups, &rig->count, rig->group_of, NULL),
-        PB_OK);
+    assert_int_equal(pb_groups_make(&rig->features, &rig->baseline, &rig->groups, &rig->count,
+                                    rig->group_of, NULL),
+                     PB_OK);
 }
 
 static void test_groups__model_memory_and_mig_set_apart(void **state)
 {
     struct rig *rig = *state;
 
-    add(&rig->sheet, "A", 0);
-    add(&rig->sheet, "B", 1);
-    add(&rig->sheet, "A", 2)->memory_bytes = (uint64_t)40 << 30;
-    add(&rig->sheet, "A", 3)->mig_enabled = 1;
-    add(&rig->sheet, "A", 4)->memory_bytes -= 100 << 20; /* what a driver keeps for itself */
+    add(&rig->features, "A", 0);
+    add(&rig->features, "B", 1);
+    add(&rig->features, "A", 2)->memory_bytes = (uint64_t)40 << 30;
+    add(&rig->features, "A", 3)->mig_enabled = 1;
+    add(&rig->features, "A", 4)->memory_bytes -= 100 << 20; /* what a driver keeps for itself */
     make(rig);
     assert_int_equal(rig->count, 4);
     assert_int_equal(rig->group_of[0], rig->group_of[4]);
@@ -85,16 +85,16 @@ static void test_groups__instances_of_one_profile_are_kin(void **state)
     struct rig *rig = *state;
     struct pb_device_info *info;
 
-    add(&rig->sheet, "A", 0);
+    add(&rig->features, "A", 0);
     for (unsigned i = 1; i < 4; i++) { /* just above 9.5 GiB, just below, and no NVML */
-        info = add(&rig->sheet, "A MIG 1g.10gb", i);
+        info = add(&rig->features, "A MIG 1g.10gb", i);
         info->memory_bytes = ((uint64_t)19 << 29) + (i == 1) - (i == 2);
         info->mig_enabled = i < 3 ? 1 : -1;
     }
-    info = add(&rig->sheet, "A MIG 3g.40gb", 4);
+    info = add(&rig->features, "A MIG 3g.40gb", 4);
     info->memory_bytes = (uint64_t)40 << 30;
     info->mig_enabled = 1;
-    info = add(&rig->sheet, "A MIG 1c.3g.40gb", 5);
+    info = add(&rig->features, "A MIG 1c.3g.40gb", 5);
     info->memory_bytes = (uint64_t)40 << 30;
     info->mig_enabled = 1;
     make(rig);
@@ -114,15 +114,15 @@ static void test_groups__a_lone_driver_stays_with_its_kin(void **state)
     char text[PB_TEXT_LENGTH];
 
     for (unsigned i = 0; i < 20; i++)
-        add(&rig->sheet, "A", i);
-    snprintf(rig->sheet.subjects[7].info.driver_version, PB_NAME_LENGTH, "570");
+        add(&rig->features, "A", i);
+    snprintf(rig->features.subjects[7].info.driver_version, PB_NAME_LENGTH, "570");
     make(rig);
     assert_int_equal(rig->count, 1);
     assert_true(rig->groups[0].sufficient);
-    pb_group_usual(&rig->sheet, &rig->groups[0], &usual);
+    pb_group_usual(&rig->features, &rig->groups[0], &usual);
     assert_string_equal(usual.text[PB_ATTRIBUTE_DRIVER], "580");
     assert_int_equal(usual.count[PB_ATTRIBUTE_DRIVER], 19);
-    pb_attribute_text(&rig->sheet.subjects[7].info, PB_ATTRIBUTE_DRIVER, text);
+    pb_attribute_text(&rig->features.subjects[7].info, PB_ATTRIBUTE_DRIVER, text);
     assert_string_equal(text, "570");
     assert_string_equal(usual.text[PB_ATTRIBUTE_VBIOS], ""); /* nobody's is known */
     assert_string_equal(usual.text[PB_ATTRIBUTE_POWER_LIMIT], "700 W");
@@ -133,8 +133,8 @@ static void test_groups__two_large_parts_are_set_apart_and_a_third_joins_the_lar
     struct rig *rig = *state;
 
     for (unsigned i = 0; i < 40; i++)
-        add(&rig->sheet, "A", i)->ecc_enabled = i < 16 ? 0 : 1;
-    rig->sheet.subjects[20].info.ecc_enabled = -1;
+        add(&rig->features, "A", i)->ecc_enabled = i < 16 ? 0 : 1;
+    rig->features.subjects[20].info.ecc_enabled = -1;
     make(rig);
     assert_int_equal(rig->count, 2);
     assert_int_equal(rig->groups[rig->group_of[0]].member_count, 16);
@@ -149,7 +149,7 @@ static void test_groups__a_large_and_a_small_part_stay_together(void **state)
     struct rig *rig = *state;
 
     for (unsigned i = 0; i < 40; i++)
-        add(&rig->sheet, "A", i)->power_limit_w = i < 15 ? 600.0 : 700.0;
+        add(&rig->features, "A", i)->power_limit_w = i < 15 ? 600.0 : 700.0;
     make(rig);
     assert_int_equal(rig->count, 1);
 }
@@ -158,9 +158,9 @@ static void test_groups__ranks_without_a_device_and_duplicates_are_in_none(void 
 {
     struct rig *rig = *state;
 
-    add(&rig->sheet, "A", 0);
-    add(&rig->sheet, "", 1);
-    add(&rig->sheet, "A", 0); /* the same device by another rank */
+    add(&rig->features, "A", 0);
+    add(&rig->features, "", 1);
+    add(&rig->features, "A", 0); /* the same device by another rank */
     make(rig);
     assert_int_equal(rig->count, 1);
     assert_int_equal(rig->groups[0].member_count, 1);
@@ -173,7 +173,7 @@ static void test_groups__devices_of_unknown_uuid_are_not_one(void **state)
     struct rig *rig = *state;
 
     for (unsigned i = 0; i < 3; i++)
-        add(&rig->sheet, "A", i)->uuid[0] = '\0';
+        add(&rig->features, "A", i)->uuid[0] = '\0';
     make(rig);
     assert_int_equal(rig->groups[0].member_count, 3);
 }
@@ -182,7 +182,7 @@ static void test_groups__a_baseline_brings_each_other_device_once(void **state)
 {
     struct rig *rig = *state;
 
-    add(&rig->sheet, "A", 0);
+    add(&rig->features, "A", 0);
     for (unsigned run = 0; run < 2; run++)
         for (unsigned i = 0; i < 16; i++)
             add(&rig->baseline, "A", i);
@@ -200,7 +200,7 @@ static void test_groups__a_baseline_of_another_model_gives_no_peers(void **state
 {
     struct rig *rig = *state;
 
-    add(&rig->sheet, "A", 0);
+    add(&rig->features, "A", 0);
     for (unsigned i = 0; i < 20; i++)
         add(&rig->baseline, "B", 100 + i);
     make(rig);

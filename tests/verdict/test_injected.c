@@ -1,6 +1,6 @@
 /*
- * What is injected into a device is found against its own past: into the numbers of real ones, and
- * into simulated ones.
+ * What is injected into a device is found against its own history: into the numbers of real ones,
+ * and into simulated ones.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -23,10 +23,10 @@ struct drift {
     struct injection injections[16];
 };
 
-static void inject_all(struct pb_sheet *sheet, const struct drift *drift)
+static void inject_all(struct pb_features *features, const struct drift *drift)
 {
     for (size_t i = 0; drift->injections[i].name != NULL; i++)
-        trial_inject(sheet, 0, &drift->injections[i]);
+        trial_inject(features, 0, &drift->injections[i]);
 }
 
 static const struct drift drifts[] = {
@@ -82,13 +82,13 @@ static void expect_told(const struct trial *trial, const struct drift *drift, co
     assert_true(is_right);
 }
 
-static void expect_found(const struct repeats *repeats, const char *now, const char *past)
+static void expect_found(const struct repeats *repeats, const char *now, const char *history)
 {
     for (size_t i = 0; i < sizeof(drifts) / sizeof(drifts[0]); i++) {
         struct trial trial = {.now = {0}};
 
         repeats_add(trial_run(repeats, now), NULL, &trial.now);
-        repeats_add(trial_run(repeats, past), NULL, &trial.past);
+        repeats_add(trial_run(repeats, history), NULL, &trial.history);
         inject_all(&trial.now, &drifts[i]);
         trial_judge(&trial);
         expect_told(&trial, &drifts[i], drifts[i].injections[0].name);
@@ -118,7 +118,7 @@ static void test_injected__is_found_against_many_baseline_runs(void **state)
         repeats_add(trial_run(&rig->h200, "q5"), NULL, &trial.now);
         for (size_t k = 0; k < rig->h200.count; k++)
             if (strcmp(rig->h200.runs[k].name, "q5") != 0)
-                repeats_add(&rig->h200.runs[k].sheet, NULL, &trial.past);
+                repeats_add(&rig->h200.runs[k].features, NULL, &trial.history);
         inject_all(&trial.now, &drifts[i]);
         trial_judge(&trial);
         expect_told(&trial, &drifts[i], drifts[i].injections[0].name);
@@ -133,7 +133,7 @@ static void test_injected__bandwidth_is_found_across_batteries(void **state)
     struct trial trial = {.now = {0}};
 
     repeats_add(trial_run(&rig->h100, "quick"), NULL, &trial.now);
-    repeats_add(trial_run(&rig->h100, "full"), NULL, &trial.past);
+    repeats_add(trial_run(&rig->h100, "full"), NULL, &trial.history);
     inject_all(&trial.now, &drifts[0]);
     trial_judge(&trial);
     expect_told(&trial, &drifts[0], "across batteries");
@@ -148,14 +148,14 @@ static void test_injected__more_baseline_runs_show_weaker_drifts(void **state)
     struct trial trial = {.now = {0}};
 
     repeats_add(trial_run(&rig->h200, "q5"), NULL, &trial.now);
-    repeats_add(trial_run(&rig->h200, "q1"), NULL, &trial.past);
+    repeats_add(trial_run(&rig->h200, "q1"), NULL, &trial.history);
     trial_inject(&trial.now, 0, &weak);
     trial_expect_well(&trial, "one past");
     pb_scores_clear(&trial.scores);
     pb_findings_clear(&trial.findings);
     for (size_t k = 0; k < rig->h200.count; k++)
         if (strcmp(rig->h200.runs[k].name, "q5") != 0)
-            repeats_add(&rig->h200.runs[k].sheet, NULL, &trial.past);
+            repeats_add(&rig->h200.runs[k].features, NULL, &trial.history);
     trial_judge(&trial);
     assert_int_equal(trial.findings.worst, PB_SEVERITY_WARNING);
     assert_int_equal(trial_count(&trial.findings, "host_latency"), 1);
@@ -185,7 +185,7 @@ static const struct {
     {"bitflip=1e-6", {"bitflip", {0}, NULL, {"integrity"}, PB_LEVEL_DEVICE}},
 };
 
-static void measure(const char *fault, struct pb_sheet *row)
+static void measure(const char *fault, struct pb_features *row)
 {
     struct fleetbuild_device device = {
         .profile = "quadro2000", .host = host, .faults = {fault}, .battery = PB_QUICK};
@@ -201,7 +201,7 @@ static void test_simulated__each_fault_is_told_against_one_baseline_run(void **s
     for (size_t i = 0; i < SIMULATED; i++) {
         struct trial trial = {.now = {0}};
 
-        measure(NULL, &trial.past);
+        measure(NULL, &trial.history);
         measure(faults[i].spec, &trial.now);
         trial_judge(&trial);
         if (fault_verdict_of(&trial.findings, &faults[i].kind, key) != FAULT_RIGHT ||
@@ -218,7 +218,7 @@ static void test_simulated__unchanged_device_is_well(void **state)
     struct trial trial = {.now = {0}};
 
     (void)state;
-    measure(NULL, &trial.past);
+    measure(NULL, &trial.history);
     measure(NULL, &trial.now);
     trial_expect_well(&trial, "unchanged");
     trial_end(&trial);

@@ -15,7 +15,7 @@
 
 /* This run and the one before it, of the same devices. */
 struct scene {
-    struct pb_sheet now, base;
+    struct pb_features now, base;
     struct pb_scores scores;
     struct pb_findings findings;
 };
@@ -48,8 +48,8 @@ static void clear_scene(struct scene *scene)
 {
     pb_findings_clear(&scene->findings);
     pb_scores_clear(&scene->scores);
-    pb_sheet_clear(&scene->now);
-    pb_sheet_clear(&scene->base);
+    pb_features_clear(&scene->now);
+    pb_features_clear(&scene->base);
 }
 
 static const struct pb_finding *find(const struct scene *scene, const char *cause)
@@ -60,21 +60,21 @@ static const struct pb_finding *find(const struct scene *scene, const char *caus
     return NULL;
 }
 
-static void drop_row(struct pb_sheet *sheet, size_t row)
+static void drop_row(struct pb_features *features, size_t row)
 {
     bool is_dropped[NODES * SLOTS] = {false};
 
     is_dropped[row] = true;
-    pb_sheet_drop(sheet, is_dropped);
+    pb_features_drop(features, is_dropped);
 }
 
-static void drop_node(struct pb_sheet *sheet, const char *host)
+static void drop_node(struct pb_features *features, const char *host)
 {
     bool is_dropped[NODES * SLOTS] = {false};
 
-    for (size_t i = 0; i < sheet->subject_count; i++)
-        is_dropped[i] = strcmp(sheet->subjects[i].host, host) == 0;
-    pb_sheet_drop(sheet, is_dropped);
+    for (size_t i = 0; i < features->subject_count; i++)
+        is_dropped[i] = strcmp(features->subjects[i].host, host) == 0;
+    pb_features_drop(features, is_dropped);
 }
 
 static void test_inventory__same_devices_are_no_finding(void **state)
@@ -157,13 +157,13 @@ static void test_inventory__partial_run_is_told_and_ok(void **state)
     clear_scene(&scene);
 }
 
-static void swap_uuids(struct pb_sheet *sheet, size_t a, size_t b)
+static void swap_uuids(struct pb_features *features, size_t a, size_t b)
 {
     char uuid[PB_TEXT_LENGTH];
 
-    PB_TEXT_SET(uuid, sheet->subjects[a].info.uuid);
-    PB_TEXT_SET(sheet->subjects[a].info.uuid, sheet->subjects[b].info.uuid);
-    PB_TEXT_SET(sheet->subjects[b].info.uuid, uuid);
+    PB_TEXT_SET(uuid, features->subjects[a].info.uuid);
+    PB_TEXT_SET(features->subjects[a].info.uuid, features->subjects[b].info.uuid);
+    PB_TEXT_SET(features->subjects[b].info.uuid, uuid);
 }
 
 static void test_inventory__swap_is_one_finding_of_two(void **state)
@@ -226,7 +226,7 @@ static void test_inventory__moved_replaced_and_new(void **state)
 static void test_inventory__latest_run_of_a_node_counts(void **state)
 {
     struct scene scene;
-    struct pb_sheet older = {0};
+    struct pb_features older = {0};
     size_t at;
 
     (void)state;
@@ -235,12 +235,12 @@ static void test_inventory__latest_run_of_a_node_counts(void **state)
     PB_TEXT_SET(older.subjects[0].info.uuid, "GPU-retired");
     for (size_t i = 0; i < scene.base.subject_count; i++)
         scene.base.subjects[i].run = 1;
-    assert_int_equal(pb_sheet_add_subject(&scene.base, &older.subjects[0], &at, NULL), PB_OK);
+    assert_int_equal(pb_features_add_subject(&scene.base, &older.subjects[0], &at, NULL), PB_OK);
     scene.base.subjects[at].run = 0;
     scene.base.subjects[at].measured_seconds = 10.0;
     judge_scene(&scene);
     assert_int_equal(scene.findings.count, 0);
-    pb_sheet_clear(&older);
+    pb_features_clear(&older);
     clear_scene(&scene);
 }
 
@@ -287,7 +287,7 @@ static void expect_gap(const char *name, const char *test, const char *cause,
     const struct pb_finding *finding;
 
     set_scene(&scene);
-    metric = pb_sheet_find(&scene.now, name);
+    metric = pb_features_find(&scene.now, name);
     PB_TEXT_SET(scene.now.metrics[metric].test, test);
     PB_TEXT_SET(scene.base.metrics[metric].test, test);
     for (size_t i = 0; i < 11; i++)

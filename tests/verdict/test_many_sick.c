@@ -24,9 +24,9 @@ static const char *const specs[KINDS] = {"dram_latency=1.06", "dram_bandwidth=0.
 
 /* Rows by host, so that no device is another's copy. */
 struct bed {
-    struct pb_sheet healthy[HEALTHY], sick[KINDS][SICK];
+    struct pb_features healthy[HEALTHY], sick[KINDS][SICK];
     struct pb_findings findings;
-    struct pb_sheet fleet;
+    struct pb_features fleet;
     size_t nodes, slots;
     int kinds[DEVICES_MAX]; /* enum kind; -1: healthy */
     const char *drivers[DEVICES_MAX];
@@ -34,7 +34,7 @@ struct bed {
     const char *withheld;          /* a number that the sick lack; NULL: none */
 };
 
-static void measure(size_t row, const char *fault, struct pb_sheet *row_out)
+static void measure(size_t row, const char *fault, struct pb_features *row_out)
 {
     struct pb_error err = PB_ERROR_INIT;
     char host[PB_KEY_LENGTH];
@@ -65,10 +65,10 @@ static int tear_down(void **state)
     struct bed *bed = *state;
 
     for (size_t i = 0; i < HEALTHY; i++)
-        pb_sheet_clear(&bed->healthy[i]);
+        pb_features_clear(&bed->healthy[i]);
     for (size_t k = 0; k < KINDS; k++)
         for (size_t i = 0; i < SICK; i++)
-            pb_sheet_clear(&bed->sick[k][i]);
+            pb_features_clear(&bed->sick[k][i]);
     free(bed);
     return 0;
 }
@@ -106,7 +106,7 @@ static void scatter(struct bed *bed, size_t count, enum kind kind, uint64_t seed
 /* What is inferred may be undetermined for the sick alone. */
 static void withhold(struct bed *bed)
 {
-    size_t column = pb_sheet_find(&bed->fleet, bed->withheld);
+    size_t column = pb_features_find(&bed->fleet, bed->withheld);
 
     assert_true(column < bed->fleet.metric_count);
     for (size_t i = 0; i < bed->nodes * bed->slots; i++)
@@ -119,7 +119,7 @@ static void judge(struct bed *bed)
     struct pb_error err = PB_ERROR_INIT;
 
     for (size_t i = 0; i < bed->nodes * bed->slots; i++) {
-        const struct pb_sheet *row =
+        const struct pb_features *row =
             bed->kinds[i] < 0 ? &bed->healthy[i % HEALTHY] : &bed->sick[bed->kinds[i]][i % SICK];
         struct pb_subject *subject;
 
@@ -141,7 +141,7 @@ static void judge(struct bed *bed)
 static void end(struct bed *bed)
 {
     pb_findings_clear(&bed->findings);
-    pb_sheet_clear(&bed->fleet);
+    pb_features_clear(&bed->fleet);
 }
 
 static bool holds(const struct pb_members *members, size_t subject)
@@ -466,13 +466,13 @@ static void test_many_sick__what_could_not_be_found_is_unknown(void **state)
     begin(bed, 6, 4);
     judge(bed);
     assert_int_equal(bed->findings.worst, PB_SEVERITY_OK);
-    metric = pb_sheet_find(&bed->fleet, "global_copy.peak");
+    metric = pb_features_find(&bed->fleet, "global_copy.peak");
     for (size_t i = 0; i < 24; i++) {
         struct pb_metric copy = bed->fleet.metrics[metric];
-        struct pb_reading cell = pb_sheet_cell(&bed->fleet, i, metric);
+        struct pb_reading cell = pb_features_reading(&bed->fleet, i, metric);
 
         cell.value *= 1.0 + 0.2 * ((double)(i * 7 % 24) / 23.0 - 0.5);
-        assert_int_equal(pb_sheet_set(&bed->fleet, i, &copy, cell, &err), PB_OK);
+        assert_int_equal(pb_features_set(&bed->fleet, i, &copy, cell, &err), PB_OK);
     }
     assert_int_equal(fleetbuild_judge(&bed->fleet, &findings, &err), PB_OK);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);

@@ -18,24 +18,24 @@ enum { FLEET = NODES * SLOTS };
 static const char name[] = "l2.latency_cycles";
 
 /* Devices from `first` on have the number by the second version of its test, and 30% higher. */
-static void change_method(struct pb_sheet *sheet, size_t first)
+static void change_method(struct pb_features *features, size_t first)
 {
-    struct pb_metric changed = sheet->metrics[pb_sheet_find(sheet, name)];
-    size_t metric = pb_sheet_find(sheet, name);
+    struct pb_metric changed = features->metrics[pb_features_find(features, name)];
+    size_t metric = pb_features_find(features, name);
     struct pb_error err = PB_ERROR_INIT;
 
     changed.method_version = 2;
-    for (size_t i = first; i < sheet->subject_count; i++) {
-        struct pb_reading cell = pb_sheet_cell(sheet, i, metric);
+    for (size_t i = first; i < features->subject_count; i++) {
+        struct pb_reading cell = pb_features_reading(features, i, metric);
 
         cell.value *= 1.3;
-        assert_int_equal(pb_sheet_set(sheet, i, &changed, cell, &err), PB_OK);
-        sheet->subjects[i].cells[metric].value = NAN;
+        assert_int_equal(pb_features_set(features, i, &changed, cell, &err), PB_OK);
+        features->subjects[i].cells[metric].value = NAN;
     }
 }
 
-/* The sheets are gone afterwards; no baseline: NULL. */
-static void judge_with(struct pb_sheet *sheet, struct pb_sheet *baseline,
+/* The feature tables are gone afterwards; no baseline: NULL. */
+static void judge_with(struct pb_features *features, struct pb_features *baseline,
                        struct pb_findings *findings)
 {
     const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
@@ -43,12 +43,12 @@ static void judge_with(struct pb_sheet *sheet, struct pb_sheet *baseline,
     struct pb_scores scores;
     struct pb_error err = PB_ERROR_INIT;
 
-    assert_int_equal(pb_score(sheet, baseline, &rates, &scores, &err), PB_OK);
-    assert_int_equal(pb_judge(sheet, &scores, &options, findings, &err), PB_OK);
+    assert_int_equal(pb_score(features, baseline, &rates, &scores, &err), PB_OK);
+    assert_int_equal(pb_judge(features, &scores, &options, findings, &err), PB_OK);
     fleetbuild_expect_policy(findings);
     pb_scores_clear(&scores);
-    pb_sheet_clear(sheet);
-    pb_sheet_clear(baseline);
+    pb_features_clear(features);
+    pb_features_clear(baseline);
 }
 
 /* The one finding says what was not compared, and of which test. */
@@ -65,30 +65,30 @@ static void expect_line(struct pb_findings *findings, const char *words)
 
 static void test_methods__number_of_another_one_is_no_past(void **state)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
+    make_fleet(NODES, &features);
     make_fleet(NODES, &baseline);
-    change_method(&sheet, 0);
-    judge_with(&sheet, &baseline, &findings);
+    change_method(&features, 0);
+    judge_with(&features, &baseline, &findings);
     expect_line(&findings, "1 metrics were not compared with the baseline");
 }
 
 static void test_methods__same_one_is_compared_with_its_past(void **state)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
+    make_fleet(NODES, &features);
     make_fleet(NODES, &baseline);
-    change_method(&sheet, 0);
+    change_method(&features, 0);
     for (size_t i = 0; i < FLEET; i++)
-        baseline.subjects[i].cells[pb_sheet_find(&baseline, name)].value /= 1.3;
+        baseline.subjects[i].cells[pb_features_find(&baseline, name)].value /= 1.3;
     change_method(&baseline, 0);
-    judge_with(&sheet, &baseline, &findings);
+    judge_with(&features, &baseline, &findings);
     assert_int_equal(findings.count, 1);
     assert_string_not_equal(findings.items[0].cause, "battery_mismatch");
     assert_string_equal(findings.items[0].metric, name);
@@ -97,27 +97,28 @@ static void test_methods__same_one_is_compared_with_its_past(void **state)
 
 static void test_methods__two_of_one_run_are_no_populations_and_no_gaps(void **state)
 {
-    struct pb_sheet sheet = {0}, none = {0};
+    struct pb_features features = {0}, none = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    change_method(&sheet, FLEET / 2);
-    judge_with(&sheet, &none, &findings);
+    make_fleet(NODES, &features);
+    change_method(&features, FLEET / 2);
+    judge_with(&features, &none, &findings);
     expect_line(&findings, "1 metrics were compared only among devices");
 }
 
 static void test_methods__sick_device_is_seen_among_those_of_its_own(void **state)
 {
-    struct pb_sheet sheet = {0}, none = {0};
+    struct pb_features features = {0}, none = {0};
     struct pb_findings findings = {0};
     size_t found = 0;
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    put(&sheet, SICK, name, 1.2 * pb_sheet_cell(&sheet, 0, pb_sheet_find(&sheet, name)).value);
-    change_method(&sheet, FLEET / 2);
-    judge_with(&sheet, &none, &findings);
+    make_fleet(NODES, &features);
+    put(&features, SICK, name,
+        1.2 * pb_features_reading(&features, 0, pb_features_find(&features, name)).value);
+    change_method(&features, FLEET / 2);
+    judge_with(&features, &none, &findings);
     for (size_t i = 0; i < findings.count; i++)
         if (findings.items[i].severity == PB_SEVERITY_CRITICAL) {
             assert_string_equal(findings.items[i].device, sick_key);

@@ -29,7 +29,7 @@ struct dummy {
     struct pb_state states[STATES_MAX];
     size_t state_count;
     const char *broken; /* a test that cannot be read */
-    struct pb_sheet sheet;
+    struct pb_features features;
 };
 
 static enum pb_status load(void *context, const char *test, struct pb_recording *recording_out,
@@ -65,36 +65,36 @@ static struct pb_state *add_state(struct dummy *dummy)
 static void observe(struct dummy *dummy)
 {
     struct pb_recordings source = {dummy, load};
-    struct pb_witness witness = {.subject = &dummy->subject,
-                                 .states = dummy->states,
-                                 .state_count = dummy->state_count,
-                                 .recordings = &source,
-                                 .tests = (const char(*)[PB_KEY_LENGTH])dummy->names,
-                                 .test_count = dummy->count};
+    struct pb_metric_source metric_source = {.subject = &dummy->subject,
+                                             .states = dummy->states,
+                                             .state_count = dummy->state_count,
+                                             .recordings = &source,
+                                             .tests = (const char(*)[PB_KEY_LENGTH])dummy->names,
+                                             .test_count = dummy->count};
     struct pb_error err = PB_ERROR_INIT;
 
-    assert_int_equal(pb_observe(&dummy->sheet, &witness, &err), PB_OK);
+    assert_int_equal(pb_observe(&dummy->features, &metric_source, &err), PB_OK);
     for (size_t i = 0; i < dummy->count; i++)
         pb_recording_clear(&dummy->recordings[i]);
 }
 
-static struct pb_reading cell_of(const struct pb_sheet *sheet, const char *name)
+static struct pb_reading cell_of(const struct pb_features *features, const char *name)
 {
-    size_t metric = pb_sheet_find(sheet, name);
+    size_t metric = pb_features_find(features, name);
 
-    if (metric == sheet->metric_count)
+    if (metric == features->metric_count)
         fail_msg("no metric %s", name);
-    return pb_sheet_cell(sheet, 0, metric);
+    return pb_features_reading(features, 0, metric);
 }
 
-static bool has(const struct pb_sheet *sheet, const char *name)
+static bool has(const struct pb_features *features, const char *name)
 {
-    return pb_sheet_find(sheet, name) < sheet->metric_count;
+    return pb_features_find(features, name) < features->metric_count;
 }
 
-static void expect_near(const struct pb_sheet *sheet, const char *name, double expected)
+static void expect_near(const struct pb_features *features, const char *name, double expected)
 {
-    double value = cell_of(sheet, name).value;
+    double value = cell_of(features, name).value;
 
     if (!(fabs(value - expected) <= 1e-9 * fabs(expected) + 1e-12))
         fail_msg("%s: expected %g, found %g", name, expected, value);
@@ -120,17 +120,17 @@ static void test_observe__tail_moves_shares_and_no_median(void **state)
     add_dram(&sick, 600, 2, 400);
     observe(&healthy);
     observe(&sick);
-    expect_near(&healthy.sheet, "dram_near.tail_fraction_1_125x", 0.0);
-    expect_near(&sick.sheet, "dram_near.tail_fraction_1_125x", 0.02);
-    expect_near(&sick.sheet, "dram_near.tail_fraction_1_5x", 0.02);
-    expect_near(&sick.sheet, "dram_near.tail_fraction_3x", 0.0);
-    expect_near(&sick.sheet, "dram_near.q75", 1.0);
-    expect_near(&sick.sheet, "dram_near.q99", 1000.0 / 600.0);
+    expect_near(&healthy.features, "dram_near.tail_fraction_1_125x", 0.0);
+    expect_near(&sick.features, "dram_near.tail_fraction_1_125x", 0.02);
+    expect_near(&sick.features, "dram_near.tail_fraction_1_5x", 0.02);
+    expect_near(&sick.features, "dram_near.tail_fraction_3x", 0.0);
+    expect_near(&sick.features, "dram_near.q75", 1.0);
+    expect_near(&sick.features, "dram_near.q99", 1000.0 / 600.0);
     /* 40 of 2000, and four more for the normal to hold */
-    assert_true(fabs(cell_of(&sick.sheet, "dram_near.tail_fraction_1_125x").noise -
+    assert_true(fabs(cell_of(&sick.features, "dram_near.tail_fraction_1_125x").noise -
                      sqrt(44.0) / 2000.0) < 1e-9);
-    pb_sheet_clear(&healthy.sheet);
-    pb_sheet_clear(&sick.sheet);
+    pb_features_clear(&healthy.features);
+    pb_features_clear(&sick.features);
 }
 
 /* What is read from it is another metric, and the whole run another battery. */
@@ -147,16 +147,16 @@ static void test_observe__test_of_a_later_method_gives_other_metrics(void **stat
         dummy->recordings[0].method_version = version;
         observe(dummy);
     }
-    metric = first.sheet.metrics[pb_sheet_find(&first.sheet, "dram_near.q75")];
+    metric = first.features.metrics[pb_features_find(&first.features, "dram_near.q75")];
     assert_string_equal(metric.test, "dram_latency");
     assert_int_equal(metric.method_version, 0);
-    assert_int_equal(pb_sheet_match(&later.sheet, &metric), later.sheet.metric_count);
+    assert_int_equal(pb_features_match(&later.features, &metric), later.features.metric_count);
     metric.method_version = 2;
-    assert_int_equal(pb_sheet_match(&later.sheet, &metric),
-                     pb_sheet_find(&later.sheet, "dram_near.q75"));
-    assert_true(first.sheet.subjects[0].tests != later.sheet.subjects[0].tests);
-    pb_sheet_clear(&first.sheet);
-    pb_sheet_clear(&later.sheet);
+    assert_int_equal(pb_features_match(&later.features, &metric),
+                     pb_features_find(&later.features, "dram_near.q75"));
+    assert_true(first.features.subjects[0].tests != later.features.subjects[0].tests);
+    pb_features_clear(&first.features);
+    pb_features_clear(&later.features);
 }
 
 static void test_observe__shape_does_not_depend_on_the_latency(void **state)
@@ -168,11 +168,11 @@ static void test_observe__shape_does_not_depend_on_the_latency(void **state)
     add_dram(&slow, 700, 3, 700);
     observe(&fast);
     observe(&slow);
-    expect_near(&slow.sheet, "dram_near.q99", cell_of(&fast.sheet, "dram_near.q99").value);
-    expect_near(&slow.sheet, "dram_near.tail_fraction_1_5x",
-                cell_of(&fast.sheet, "dram_near.tail_fraction_1_5x").value);
-    pb_sheet_clear(&fast.sheet);
-    pb_sheet_clear(&slow.sheet);
+    expect_near(&slow.features, "dram_near.q99", cell_of(&fast.features, "dram_near.q99").value);
+    expect_near(&slow.features, "dram_near.tail_fraction_1_5x",
+                cell_of(&fast.features, "dram_near.tail_fraction_1_5x").value);
+    pb_features_clear(&fast.features);
+    pb_features_clear(&slow.features);
 }
 
 /* Traces of shared memory, of so many loads with and without bank conflicts; none is late. */
@@ -201,12 +201,12 @@ static void test_observe__tail_too_rare_for_the_local_loads_is_open(void **state
     add_dram(&many, 600, 0, 0);
     add_shared(&many, 500, 12000);
     observe(&many);
-    by_few = cell_of(&few.sheet, "dram_near.tail_fraction_1_5x");
-    by_many = cell_of(&many.sheet, "dram_near.tail_fraction_1_5x");
+    by_few = cell_of(&few.features, "dram_near.tail_fraction_1_5x");
+    by_many = cell_of(&many.features, "dram_near.tail_fraction_1_5x");
     assert_true(by_few.noise > 1.4 / 500.0);
     assert_true(by_many.noise < 1.1 * 2.0 / 2000.0); /* the chance of a count alone */
-    pb_sheet_clear(&few.sheet);
-    pb_sheet_clear(&many.sheet);
+    pb_features_clear(&few.features);
+    pb_features_clear(&many.features);
 }
 
 static void add_lap(struct pb_recording *recording, const char *phase, int64_t sm, uint64_t cycles)
@@ -228,16 +228,16 @@ static void test_observe__slowest_sms_are_ranked_and_named(void **state)
     for (int64_t sm = 0; sm < 16; sm++)
         add_lap(recording, "l2", sm, sm == 11 ? 300000 : sm == 4 ? 275000 : 250000);
     observe(&dummy);
-    expect_near(&dummy.sheet, "sm.l2_slowest", 0.2);
-    assert_int_equal(cell_of(&dummy.sheet, "sm.l2_slowest").place, 11);
-    expect_near(&dummy.sheet, "sm.l2_second_slowest", 0.1);
-    assert_int_equal(cell_of(&dummy.sheet, "sm.l2_second_slowest").place, 4);
-    expect_near(&dummy.sheet, "sm.l2_third_slowest", 0.0);
-    expect_near(&dummy.sheet, "sm_median.l2_cycles", 250.0);
-    expect_near(&dummy.sheet, "sm_median.l2_ns", 125.0);
-    expect_near(&dummy.sheet, "sm_map.measured_share", 1.0);
-    expect_near(&dummy.sheet, "sm.clock_slowest", 0.0);
-    pb_sheet_clear(&dummy.sheet);
+    expect_near(&dummy.features, "sm.l2_slowest", 0.2);
+    assert_int_equal(cell_of(&dummy.features, "sm.l2_slowest").place, 11);
+    expect_near(&dummy.features, "sm.l2_second_slowest", 0.1);
+    assert_int_equal(cell_of(&dummy.features, "sm.l2_second_slowest").place, 4);
+    expect_near(&dummy.features, "sm.l2_third_slowest", 0.0);
+    expect_near(&dummy.features, "sm_median.l2_cycles", 250.0);
+    expect_near(&dummy.features, "sm_median.l2_ns", 125.0);
+    expect_near(&dummy.features, "sm_map.measured_share", 1.0);
+    expect_near(&dummy.features, "sm.clock_slowest", 0.0);
+    pb_features_clear(&dummy.features);
 }
 
 /* Of a model whose L1 holds no global data both phases are of L2. */
@@ -253,10 +253,10 @@ static void test_observe__l1_that_l2_answers_for_is_not_stated(void **state)
             add_lap(recording, "l2", sm, 210000);
         }
         observe(&dummy);
-        assert_int_equal(has(&dummy.sheet, "sm_median.l1_cycles"), inner < 210000);
-        assert_true(has(&dummy.sheet, "sm.l1_slowest"));
-        expect_near(&dummy.sheet, "sm_median.l2_cycles", 210.0);
-        pb_sheet_clear(&dummy.sheet);
+        assert_int_equal(has(&dummy.features, "sm_median.l1_cycles"), inner < 210000);
+        assert_true(has(&dummy.features, "sm.l1_slowest"));
+        expect_near(&dummy.features, "sm_median.l2_cycles", 210.0);
+        pb_features_clear(&dummy.features);
     }
 }
 
@@ -271,8 +271,8 @@ static void test_observe__clock_that_falls_between_tests_is_seen(void **state)
     add_lap(second, "coarse", 0, 800000);
     second->series.points[0].total_ns *= 1.25;
     observe(&dummy);
-    expect_near(&dummy.sheet, "clock.lowest_over_highest", 0.8);
-    pb_sheet_clear(&dummy.sheet);
+    expect_near(&dummy.features, "clock.lowest_over_highest", 0.8);
+    pb_features_clear(&dummy.features);
 }
 
 static void test_observe__counters_count_by_their_step(void **state)
@@ -289,12 +289,12 @@ static void test_observe__counters_count_by_their_step(void **state)
     last->violation_thermal_ns = 905000000;
     last->remap_pending = 1;
     observe(&dummy);
-    expect_near(&dummy.sheet, "nvml.ecc_corrected_delta", 3.0);
-    expect_near(&dummy.sheet, "nvml.pcie_replay_delta", 0.0);
-    expect_near(&dummy.sheet, "nvml.thermal_violation_ms", 900.0);
-    expect_near(&dummy.sheet, "nvml.remap_pending", 1.0);
-    assert_false(has(&dummy.sheet, "nvml.ecc_uncorrected_delta")); /* not known is not 0 */
-    pb_sheet_clear(&dummy.sheet);
+    expect_near(&dummy.features, "nvml.ecc_corrected_delta", 3.0);
+    expect_near(&dummy.features, "nvml.pcie_replay_delta", 0.0);
+    expect_near(&dummy.features, "nvml.thermal_violation_ms", 900.0);
+    expect_near(&dummy.features, "nvml.remap_pending", 1.0);
+    assert_false(has(&dummy.features, "nvml.ecc_uncorrected_delta")); /* not known is not 0 */
+    pb_features_clear(&dummy.features);
 }
 
 static void test_observe__throttle_reasons_are_bits(void **state)
@@ -310,11 +310,11 @@ static void test_observe__throttle_reasons_are_bits(void **state)
     states[2]->throttle_reasons = 0x4 | 0x2;
     states[3]->throttle_reasons = -1; /* not known: no look */
     observe(&dummy);
-    expect_near(&dummy.sheet, "throttle.thermal_hardware", 1.0);
-    expect_near(&dummy.sheet, "throttle.power_cap", 2.0 / 3.0);
-    expect_near(&dummy.sheet, "throttle.locked_clocks", 1.0 / 3.0);
-    expect_near(&dummy.sheet, "throttle.slowdown", 0.0);
-    pb_sheet_clear(&dummy.sheet);
+    expect_near(&dummy.features, "throttle.thermal_hardware", 1.0);
+    expect_near(&dummy.features, "throttle.power_cap", 2.0 / 3.0);
+    expect_near(&dummy.features, "throttle.locked_clocks", 1.0 / 3.0);
+    expect_near(&dummy.features, "throttle.slowdown", 0.0);
+    pb_features_clear(&dummy.features);
 }
 
 static void test_observe__company_is_the_least_of_the_run(void **state)
@@ -328,9 +328,9 @@ static void test_observe__company_is_the_least_of_the_run(void **state)
     last->processes = 1;
     last->memory_used_bytes = 1000;
     observe(&dummy);
-    expect_near(&dummy.sheet, "nvml.other_processes", 0.0);
-    expect_near(&dummy.sheet, "nvml.memory_used_min", 1000.0);
-    pb_sheet_clear(&dummy.sheet);
+    expect_near(&dummy.features, "nvml.other_processes", 0.0);
+    expect_near(&dummy.features, "nvml.memory_used_min", 1000.0);
+    pb_features_clear(&dummy.features);
 }
 
 /* The driver's mean still holds what the device did before; a run may be too short to know. */
@@ -350,10 +350,10 @@ static void test_observe__power_of_an_earlier_load_is_not_the_runs(void **state)
         }
         observe(&dummy);
         if (count == 2)
-            assert_false(has(&dummy.sheet, "nvml.power_max"));
+            assert_false(has(&dummy.features, "nvml.power_max"));
         else
-            expect_near(&dummy.sheet, "nvml.power_max", 218.0);
-        pb_sheet_clear(&dummy.sheet);
+            expect_near(&dummy.features, "nvml.power_max", 218.0);
+        pb_features_clear(&dummy.features);
     }
 }
 
@@ -367,9 +367,9 @@ static void test_observe__link_counts_by_its_best(void **state)
     busy->pcie_generation = 5;
     idle->pcie_width = busy->pcie_width = 8;
     observe(&dummy);
-    expect_near(&dummy.sheet, "nvml.pcie_generation", 5.0);
-    expect_near(&dummy.sheet, "nvml.pcie_width", 8.0);
-    pb_sheet_clear(&dummy.sheet);
+    expect_near(&dummy.features, "nvml.pcie_generation", 5.0);
+    expect_near(&dummy.features, "nvml.pcie_width", 8.0);
+    pb_features_clear(&dummy.features);
 }
 
 static void test_observe__states_count_what_is_missing_exactly(void **state)
@@ -388,13 +388,13 @@ static void test_observe__states_count_what_is_missing_exactly(void **state)
     last->ecc_uncorrected = 4;
     first->remapped_uncorrected = last->remapped_uncorrected = 2;
     observe(&dummy);
-    expect_near(&dummy.sheet, "nvml.pcie_width_missing", 8.0);
-    expect_near(&dummy.sheet, "nvml.pcie_generation_missing", 0.0);
-    expect_near(&dummy.sheet, "nvml.nvlinks_lost", 1.0);
-    expect_near(&dummy.sheet, "nvml.ecc_uncorrected_before", 3.0);
-    expect_near(&dummy.sheet, "nvml.ecc_uncorrected_delta", 1.0);
-    expect_near(&dummy.sheet, "nvml.remapped_uncorrected_before", 2.0);
-    pb_sheet_clear(&dummy.sheet);
+    expect_near(&dummy.features, "nvml.pcie_width_missing", 8.0);
+    expect_near(&dummy.features, "nvml.pcie_generation_missing", 0.0);
+    expect_near(&dummy.features, "nvml.nvlinks_lost", 1.0);
+    expect_near(&dummy.features, "nvml.ecc_uncorrected_before", 3.0);
+    expect_near(&dummy.features, "nvml.ecc_uncorrected_delta", 1.0);
+    expect_near(&dummy.features, "nvml.remapped_uncorrected_before", 2.0);
+    pb_features_clear(&dummy.features);
 }
 
 static void test_observe__wrong_words_of_messages_are_counted(void **state)
@@ -409,9 +409,9 @@ static void test_observe__wrong_words_of_messages_are_counted(void **state)
                 "chase over global_cg: address 0x1040: expected 0x1080, found 0x80 (bits 0x1000)");
     dummy.recordings[2].outcome = PB_TEST_FAILED;
     observe(&dummy);
-    expect_near(&dummy.sheet, "integrity.mismatches", 21.0);
-    assert_int_equal(cell_of(&dummy.sheet, "integrity.mismatches").place, 0x1040);
-    pb_sheet_clear(&dummy.sheet);
+    expect_near(&dummy.features, "integrity.mismatches", 21.0);
+    assert_int_equal(cell_of(&dummy.features, "integrity.mismatches").place, 0x1040);
+    pb_features_clear(&dummy.features);
 }
 
 static void test_observe__unreadable_test_is_named_and_costs_only_itself(void **state)
@@ -424,11 +424,11 @@ static void test_observe__unreadable_test_is_named_and_costs_only_itself(void **
     add_test(&dummy, "global_copy")->outcome = PB_TEST_HUNG;
     add_test(&dummy, "l1_line")->outcome = PB_TEST_UNSUPPORTED;
     observe(&dummy);
-    assert_string_equal(dummy.sheet.subjects[0].missing,
+    assert_string_equal(dummy.features.subjects[0].missing,
                         "l2_line cannot be read; global_copy hung");
-    expect_near(&dummy.sheet, "dram_near.q75", 1.0);
-    expect_near(&dummy.sheet, "dram.latency_cycles", 600.0);
-    pb_sheet_clear(&dummy.sheet);
+    expect_near(&dummy.features, "dram_near.q75", 1.0);
+    expect_near(&dummy.features, "dram.latency_cycles", 600.0);
+    pb_features_clear(&dummy.features);
 }
 
 static void test_observe__of_many_tests_those_with_room_are_named(void **state)
@@ -439,9 +439,9 @@ static void test_observe__of_many_tests_those_with_room_are_named(void **state)
     for (char name[] = "a_test_by_the_letter_a"; name[21] < 'a' + TESTS_MAX; name[21]++)
         add_test(&dummy, name)->outcome = name[21] == 'p' ? PB_TEST_HUNG : PB_TEST_MISSING;
     observe(&dummy);
-    assert_non_null(strstr(dummy.sheet.subjects[0].missing, "_e missing; …"));
-    assert_int_equal(dummy.sheet.subjects[0].endings, 1 << PB_TEST_MISSING | 1 << PB_TEST_HUNG);
-    pb_sheet_clear(&dummy.sheet);
+    assert_non_null(strstr(dummy.features.subjects[0].missing, "_e missing; …"));
+    assert_int_equal(dummy.features.subjects[0].endings, 1 << PB_TEST_MISSING | 1 << PB_TEST_HUNG);
+    pb_features_clear(&dummy.features);
 }
 
 static void test_observe__nothing_known_is_a_row_without_numbers(void **state)
@@ -451,9 +451,9 @@ static void test_observe__nothing_known_is_a_row_without_numbers(void **state)
     (void)state;
     PB_TEXT_SET(dummy.subject.status, "absent");
     observe(&dummy);
-    assert_int_equal(dummy.sheet.subject_count, 1);
-    assert_int_equal(dummy.sheet.metric_count, 0);
-    pb_sheet_clear(&dummy.sheet);
+    assert_int_equal(dummy.features.subject_count, 1);
+    assert_int_equal(dummy.features.metric_count, 0);
+    pb_features_clear(&dummy.features);
 }
 
 /* Every kind of number of a simulated device; the profile is the truth. */
@@ -487,7 +487,7 @@ static void test_observe__simulated_device_has_all_kinds(void **state)
     };
     struct fleetbuild_device device = {
         .profile = "quadro2000", .host = "n01", .slot = 0, .battery = PB_QUICK};
-    struct pb_sheet row = {0};
+    struct pb_features row = {0};
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
@@ -496,7 +496,7 @@ static void test_observe__simulated_device_has_all_kinds(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_true(isfinite(cell_of(&row, names[i]).value));
     /* The host times it, allocations and the first launch included: no rate of memory. */
-    assert_int_equal(pb_sheet_find(&row, "memory_integrity.rate"), row.metric_count);
+    assert_int_equal(pb_features_find(&row, "memory_integrity.rate"), row.metric_count);
     assert_true(row.subjects[0].tests != 0);
     expect_near(&row, "l1.size_bytes", 16384.0);
     expect_near(&row, "integrity.mismatches", 0.0);
@@ -504,7 +504,7 @@ static void test_observe__simulated_device_has_all_kinds(void **state)
     assert_true(fabs(cell_of(&row, "l2.latency_cycles").value - 351.0) < 4.0);
     assert_true(fabs(cell_of(&row, "dram.beyond_l2_ns").value - 268.0 / 1.25) < 4.0);
     assert_string_equal(row.subjects[0].missing, "");
-    pb_sheet_clear(&row);
+    pb_features_clear(&row);
 }
 
 int main(void)

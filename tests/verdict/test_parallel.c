@@ -24,9 +24,9 @@ static const char *const wanted[] = {
     "peer_link",         "peer_chase",        "peer_copy",      "l1_capacity",
     "constant_capacity", "sm_caches",         "l2_read",        NULL};
 
-static struct pb_sheet healthy[NODES][SLOTS];
+static struct pb_features healthy[NODES][SLOTS];
 
-static void measure(int node, int slot, const char *fault, struct pb_sheet *row)
+static void measure(int node, int slot, const char *fault, struct pb_features *row)
 {
     char host[PB_KEY_LENGTH];
     struct fleetbuild_device device = {.profile = "h200",
@@ -56,14 +56,14 @@ static int tear_down(void **state)
     (void)state;
     for (int node = 0; node < NODES; node++)
         for (int slot = 0; slot < SLOTS; slot++)
-            pb_sheet_clear(&healthy[node][slot]);
+            pb_features_clear(&healthy[node][slot]);
     return 0;
 }
 
 /* The fleet with one row exchanged; NULL: as it is. */
-static void judge(const struct pb_sheet *sick, struct pb_findings *findings)
+static void judge(const struct pb_features *sick, struct pb_findings *findings)
 {
-    struct pb_sheet fleet = {0};
+    struct pb_features fleet = {0};
     struct pb_error err = PB_ERROR_INIT;
 
     for (int node = 0; node < NODES; node++)
@@ -75,7 +75,7 @@ static void judge(const struct pb_sheet *sick, struct pb_findings *findings)
         }
     assert_int_equal(fleetbuild_judge(&fleet, findings, &err), PB_OK);
     fleetbuild_expect_policy(findings);
-    pb_sheet_clear(&fleet);
+    pb_features_clear(&fleet);
 }
 
 static size_t count_bad(const struct pb_findings *findings)
@@ -106,7 +106,7 @@ static void test_healthy_fleet__is_not_blamed(void **state)
 /* One finding, of that cause, that names the sick device or an SM of it. */
 static void expect(const char *fault, const char *cause, const char *place)
 {
-    struct pb_sheet row = {0};
+    struct pb_features row = {0};
     struct pb_findings findings = {0};
 
     measure(SICK_NODE, SICK_SLOT, fault, &row);
@@ -114,7 +114,7 @@ static void expect(const char *fault, const char *cause, const char *place)
     if (count_bad(&findings) != 1 || fleetbuild_find(&findings, cause, place) == NULL)
         fail_msg("%s: expected one finding, %s at %s", fault, cause, place);
     pb_findings_clear(&findings);
-    pb_sheet_clear(&row);
+    pb_features_clear(&row);
 }
 
 static void test_load_knee__weak_and_strong(void **state)

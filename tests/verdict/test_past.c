@@ -1,4 +1,4 @@
-/* Fleets against their own past: one device, a few, all of them. */
+/* Fleets against their own history: one device, a few, all of them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,43 +11,44 @@
 #include "verdict/fleetbuild.h"
 #include "verdict/sickfleet.h"
 
-static void judge_against(struct pb_sheet *sheet, struct pb_sheet *baseline,
+static void judge_against(struct pb_features *features, struct pb_features *baseline,
                           struct pb_findings *findings)
 {
     struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
     struct pb_scores scores;
     struct pb_error err = PB_ERROR_INIT;
 
-    assert_int_equal(pb_score(sheet, baseline, &options, &scores, &err), PB_OK);
-    assert_int_equal(pb_judge(sheet, &scores, NULL, findings, &err), PB_OK);
+    assert_int_equal(pb_score(features, baseline, &options, &scores, &err), PB_OK);
+    assert_int_equal(pb_judge(features, &scores, NULL, findings, &err), PB_OK);
     fleetbuild_expect_policy(findings);
     pb_scores_clear(&scores);
-    pb_sheet_clear(sheet);
-    pb_sheet_clear(baseline);
+    pb_features_clear(features);
+    pb_features_clear(baseline);
 }
 
 /* L2 that differs by a tenth from device to device, as some healthy fleets do. */
-static void spread_l2(struct pb_sheet *sheet, double change)
+static void spread_l2(struct pb_features *features, double change)
 {
-    for (size_t i = 0; i < sheet->subject_count; i++)
-        put(sheet, i, "l2.latency_cycles",
+    for (size_t i = 0; i < features->subject_count; i++)
+        put(features, i, "l2.latency_cycles",
             270.0 * (1.0 + 0.1 * sin(2.3 * (double)i) + change * sin(5.1 * (double)i)));
 }
 
 static void test_past__device_that_has_moved_among_unlike_peers_is_seen(void **state)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
     double before;
 
     (void)state;
-    make_fleet(NODES, &sheet);
+    make_fleet(NODES, &features);
     make_fleet(NODES, &baseline);
     spread_l2(&baseline, 0.0);
-    spread_l2(&sheet, 0.002);
-    before = pb_sheet_cell(&baseline, SICK, pb_sheet_find(&baseline, "l2.latency_cycles")).value;
-    put(&sheet, SICK, "l2.latency_cycles", 1.1 * before);
-    judge_against(&sheet, &baseline, &findings);
+    spread_l2(&features, 0.002);
+    before = pb_features_reading(&baseline, SICK, pb_features_find(&baseline, "l2.latency_cycles"))
+                 .value;
+    put(&features, SICK, "l2.latency_cycles", 1.1 * before);
+    judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, "l2_latency");
     assert_string_equal(findings.items[0].device, sick_key);
@@ -62,14 +63,14 @@ static void test_past__device_that_has_moved_among_unlike_peers_is_seen(void **s
 /* Few peers only warn; that the device has changed since its own last run is as bad as ever. */
 static void test_past__a_fall_among_few_peers_is_as_bad_as_by_its_past(void **state)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(2, &sheet);
+    make_fleet(2, &features);
     make_fleet(2, &baseline);
-    put(&sheet, 5, "clock.sm_mhz", 1400.0);
-    judge_against(&sheet, &baseline, &findings);
+    put(&features, 5, "clock.sm_mhz", 1400.0);
+    judge_against(&features, &baseline, &findings);
     assert_true(findings.count > 0);
     assert_string_equal(findings.items[0].cause, "slow_clock");
     assert_int_equal(findings.items[0].severity, PB_SEVERITY_CRITICAL);
@@ -79,30 +80,30 @@ static void test_past__a_fall_among_few_peers_is_as_bad_as_by_its_past(void **st
 
 static void test_past__changes_that_all_make_are_usual(void **state)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
+    make_fleet(NODES, &features);
     make_fleet(NODES, &baseline);
     spread_l2(&baseline, 0.0);
-    spread_l2(&sheet, 0.05);
-    judge_against(&sheet, &baseline, &findings);
+    spread_l2(&features, 0.05);
+    judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.count, 0);
     pb_findings_clear(&findings);
 }
 
 static void test_past__group_that_has_moved_is_one_finding(void **state)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(NODES, &sheet);
+    make_fleet(NODES, &features);
     make_fleet(NODES, &baseline);
-    for (size_t i = 0; i < sheet.subject_count; i++)
-        put(&sheet, i, "clock.sm_mhz", 1780.0 + 0.2 * sin(2.3 * (double)i));
-    judge_against(&sheet, &baseline, &findings);
+    for (size_t i = 0; i < features.subject_count; i++)
+        put(&features, i, "clock.sm_mhz", 1780.0 + 0.2 * sin(2.3 * (double)i));
+    judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.count, 1);
     assert_int_equal(findings.items[0].level, PB_LEVEL_POPULATION);
     assert_string_equal(findings.items[0].cause, "slow_clock");
@@ -112,7 +113,7 @@ static void test_past__group_that_has_moved_is_one_finding(void **state)
 
 static void test_past__fleet_of_one_is_judged_by_a_baseline(void **state)
 {
-    struct pb_sheet sheet = {0}, fleet = {0}, baseline = {0};
+    struct pb_features features = {0}, fleet = {0}, baseline = {0};
     struct pb_findings findings = {0};
     struct pb_error err = PB_ERROR_INIT;
     size_t at;
@@ -120,26 +121,26 @@ static void test_past__fleet_of_one_is_judged_by_a_baseline(void **state)
     (void)state;
     make_fleet(NODES, &fleet);
     make_fleet(NODES, &baseline);
-    assert_int_equal(pb_sheet_add_subject(&sheet, &fleet.subjects[SICK], &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_subject(&features, &fleet.subjects[SICK], &at, &err), PB_OK);
     for (size_t m = 0; m < fleet.metric_count; m++)
-        put(&sheet, at, fleet.metrics[m].name, pb_sheet_cell(&fleet, SICK, m).value);
-    put(&sheet, at, "global_copy.peak", 3.2e12);
-    judge_against(&sheet, &baseline, &findings);
+        put(&features, at, fleet.metrics[m].name, pb_features_reading(&fleet, SICK, m).value);
+    put(&features, at, "global_copy.peak", 3.2e12);
+    judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_CRITICAL);
     assert_non_null(fleetbuild_find(&findings, "hbm", sick_key));
     pb_findings_clear(&findings);
-    pb_sheet_clear(&fleet);
+    pb_features_clear(&fleet);
 }
 
 static void test_past__few_that_have_not_changed_are_well(void **state)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(1, &sheet);
+    make_fleet(1, &features);
     make_fleet(1, &baseline);
-    judge_against(&sheet, &baseline, &findings);
+    judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_OK);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, "self_history");
@@ -150,47 +151,47 @@ static void test_past__few_that_have_not_changed_are_well(void **state)
 /* One that was not there then keeps the others from vouching for it. */
 static void test_past__few_with_a_newcomer_are_not_well(void **state)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
 
     (void)state;
-    make_fleet(1, &sheet);
+    make_fleet(1, &features);
     make_fleet(1, &baseline);
-    PB_TEXT_SET(sheet.subjects[0].info.uuid, "GPU-new");
-    judge_against(&sheet, &baseline, &findings);
+    PB_TEXT_SET(features.subjects[0].info.uuid, "GPU-new");
+    judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_non_null(strstr(findings.items[0].cause, "insufficient_peers"));
     pb_findings_clear(&findings);
 }
 
-/* One device, once more at the end of a sheet: a further run of it. */
-static size_t add_one(struct pb_sheet *sheet)
+/* One device, once more at the end of a feature table: a further run of it. */
+static size_t add_one(struct pb_features *features)
 {
-    struct pb_sheet fleet = {0};
+    struct pb_features fleet = {0};
     struct pb_error err = PB_ERROR_INIT;
     size_t at;
 
     make_fleet(NODES, &fleet);
-    assert_int_equal(pb_sheet_add_subject(sheet, &fleet.subjects[SICK], &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_subject(features, &fleet.subjects[SICK], &at, &err), PB_OK);
     for (size_t m = 0; m < fleet.metric_count; m++)
-        assert_int_equal(
-            pb_sheet_set(sheet, at, &fleet.metrics[m], pb_sheet_cell(&fleet, SICK, m), &err),
-            PB_OK);
-    pb_sheet_clear(&fleet);
+        assert_int_equal(pb_features_set(features, at, &fleet.metrics[m],
+                                         pb_features_reading(&fleet, SICK, m), &err),
+                         PB_OK);
+    pb_features_clear(&fleet);
     return at;
 }
 
 /* What is said of a device whose number is `now` and was each of `pasts`. */
-static enum pb_severity judge_one(const char *name, double now, const double *pasts, size_t count)
+static enum pb_severity judge_one(const char *name, double now, const double *runs, size_t count)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
     enum pb_severity worst;
 
-    put(&sheet, add_one(&sheet), name, now);
+    put(&features, add_one(&features), name, now);
     for (size_t i = 0; i < count; i++)
-        put(&baseline, add_one(&baseline), name, pasts[i]);
-    judge_against(&sheet, &baseline, &findings);
+        put(&baseline, add_one(&baseline), name, runs[i]);
+    judge_against(&features, &baseline, &findings);
     worst = findings.worst;
     pb_findings_clear(&findings);
     return worst;
@@ -208,28 +209,28 @@ static void test_past__runs_that_lie_apart_grant_as_much(void **state)
 
 static void test_past__one_step_of_rounding_is_no_drift(void **state)
 {
-    static const double past = 32.0;
+    static const double history = 32.0;
 
     (void)state;
-    assert_int_equal(judge_one("l1.latency_cycles", 33.0, &past, 1), PB_SEVERITY_OK);
-    assert_int_equal(judge_one("l1.latency_cycles", 34.0, &past, 1), PB_SEVERITY_WARNING);
-    assert_int_equal(judge_one("l1.latency_cycles", 35.0, &past, 1), PB_SEVERITY_CRITICAL);
+    assert_int_equal(judge_one("l1.latency_cycles", 33.0, &history, 1), PB_SEVERITY_OK);
+    assert_int_equal(judge_one("l1.latency_cycles", 34.0, &history, 1), PB_SEVERITY_WARNING);
+    assert_int_equal(judge_one("l1.latency_cycles", 35.0, &history, 1), PB_SEVERITY_CRITICAL);
 }
 
 /* What one device is told whose only number was `before` and is `now`. */
 static enum pb_severity judge_number(const struct pb_metric *metric, struct pb_reading now,
-                                     const struct pb_metric *past, struct pb_reading before)
+                                     const struct pb_metric *history, struct pb_reading before)
 {
-    struct pb_sheet sheet = {0}, baseline = {0};
+    struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
     struct pb_error err = PB_ERROR_INIT;
     enum pb_severity worst;
 
-    add_one(&sheet);
+    add_one(&features);
     add_one(&baseline);
-    assert_int_equal(pb_sheet_set(&sheet, 0, metric, now, &err), PB_OK);
-    assert_int_equal(pb_sheet_set(&baseline, 0, past, before, &err), PB_OK);
-    judge_against(&sheet, &baseline, &findings);
+    assert_int_equal(pb_features_set(&features, 0, metric, now, &err), PB_OK);
+    assert_int_equal(pb_features_set(&baseline, 0, history, before, &err), PB_OK);
+    judge_against(&features, &baseline, &findings);
     worst = findings.worst;
     pb_findings_clear(&findings);
     return worst;
@@ -263,7 +264,7 @@ static void test_past__another_test_is_another_measurement(void **state)
     static const struct {
         const char *test;
         enum pb_severity severity;
-    } pasts[] = {{"sm_misses", PB_SEVERITY_CRITICAL}, {"tlb_reach", PB_SEVERITY_OK}};
+    } runs[] = {{"sm_misses", PB_SEVERITY_CRITICAL}, {"tlb_reach", PB_SEVERITY_OK}};
     static const struct pb_metric metric = {.name = "tlb_l2.penalty_cycles",
                                             .unit = "cycle",
                                             .test = "sm_misses",
@@ -273,12 +274,12 @@ static void test_past__another_test_is_another_measurement(void **state)
                                             .practical = 0.02};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(pasts) / sizeof(pasts[0]); i++) {
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
         struct pb_reading before = {94.0, 0.0, -1}, now = {123.0, 0.0, -1};
-        struct pb_metric past = metric;
+        struct pb_metric history = metric;
 
-        PB_TEXT_SET(past.test, pasts[i].test);
-        assert_int_equal(judge_number(&metric, now, &past, before), pasts[i].severity);
+        PB_TEXT_SET(history.test, runs[i].test);
+        assert_int_equal(judge_number(&metric, now, &history, before), runs[i].severity);
     }
 }
 
@@ -288,19 +289,19 @@ static void test_past__instance_of_another_profile_is_another_device(void **stat
     static const struct {
         const char *model;
         enum pb_severity severity;
-    } pasts[] = {{"A MIG 2g.20gb", PB_SEVERITY_CRITICAL}, {"A MIG 1g.10gb", PB_SEVERITY_UNKNOWN}};
+    } runs[] = {{"A MIG 2g.20gb", PB_SEVERITY_CRITICAL}, {"A MIG 1g.10gb", PB_SEVERITY_UNKNOWN}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(pasts) / sizeof(pasts[0]); i++) {
-        struct pb_sheet sheet = {0}, baseline = {0};
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        struct pb_features features = {0}, baseline = {0};
         struct pb_findings findings = {0};
 
-        put(&sheet, add_one(&sheet), "l2.latency_cycles", 300.0);
+        put(&features, add_one(&features), "l2.latency_cycles", 300.0);
         put(&baseline, add_one(&baseline), "l2.latency_cycles", 250.0);
-        PB_TEXT_SET(sheet.subjects[0].info.model, "A MIG 2g.20gb");
-        PB_TEXT_SET(baseline.subjects[0].info.model, pasts[i].model);
-        judge_against(&sheet, &baseline, &findings);
-        assert_int_equal(findings.worst, pasts[i].severity);
+        PB_TEXT_SET(features.subjects[0].info.model, "A MIG 2g.20gb");
+        PB_TEXT_SET(baseline.subjects[0].info.model, runs[i].model);
+        judge_against(&features, &baseline, &findings);
+        assert_int_equal(findings.worst, runs[i].severity);
         pb_findings_clear(&findings);
     }
 }

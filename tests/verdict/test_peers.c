@@ -1,4 +1,4 @@
-/* Scores by whom a device is compared with: too few peers, those of a baseline, its own past. */
+/* Scores by whom a device is compared with: too few peers, those of a baseline, its own history. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@ static void test_score__few_peers_only_warn_and_say_what_they_could_have_seen(vo
 {
     struct rig *rig = *state;
 
-    rig_make(&rig->sheet, 4, 4);
-    fleet_shift(&rig->sheet, 2, DRAM_NS, 3000.0);
+    rig_make(&rig->features, 4, 4);
+    fleet_shift(&rig->features, 2, DRAM_NS, 3000.0);
     rig_score(rig);
     assert_false(rig->scores.groups[0].sufficient);
     assert_int_equal(rig_at(rig, 2, DRAM_NS)->severity, PB_SEVERITY_WARNING);
@@ -34,8 +34,8 @@ static void test_score__few_peers_name_the_least_shift_that_warns(void **state)
         const struct pb_norm *norm;
         double share;
 
-        pb_sheet_clear(&rig->sheet);
-        rig_make(&rig->sheet, 12, 40 + i / 5);
+        pb_features_clear(&rig->features);
+        rig_make(&rig->features, 12, 40 + i / 5);
         rig_set(rig, 3, DRAM_NS, 352.0 + 20.0 * (double)(i % 5));
         rig_score(rig);
         norm = &rig->scores.norms[DRAM_NS];
@@ -53,11 +53,11 @@ static void test_score__few_peers_do_not_warn_of_what_chance_does(void **state)
 {
     struct rig *rig = *state;
 
-    rig_make(&rig->sheet, 4, 4);
-    fleet_shift(&rig->sheet, 2, DRAM_NS, 30.0);
+    rig_make(&rig->features, 4, 4);
+    fleet_shift(&rig->features, 2, DRAM_NS, 30.0);
     rig_score(rig);
     assert_true(fabs(rig_at(rig, 2, DRAM_NS)->shift) >=
-                4.0 * rig->sheet.metrics[DRAM_NS].practical);
+                4.0 * rig->features.metrics[DRAM_NS].practical);
     assert_true(rig_at(rig, 2, DRAM_NS)->p < 0.05);
     assert_int_equal(fleet_count(&rig->scores, PB_SEVERITY_WARNING), 0);
 }
@@ -76,11 +76,11 @@ static void test_score__one_sick_of_eight_does_not_hide_itself(void **state)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         size_t warned = 0;
 
-        pb_sheet_clear(&rig->sheet);
-        fleet_make(&plan, seed, &rig->sheet);
-        for (size_t m = 6; m < plan.metrics; m += 12) {  /* 30 standard deviations */
-            fleet_shift(&rig->sheet, 3, m, -4.8e11);     /* copy.peak_bytes_per_s */
-            fleet_shift(&rig->sheet, 3, m + 1, -2.4e10); /* link.peak_bytes_per_s */
+        pb_features_clear(&rig->features);
+        fleet_make(&plan, seed, &rig->features);
+        for (size_t m = 6; m < plan.metrics; m += 12) {     /* 30 standard deviations */
+            fleet_shift(&rig->features, 3, m, -4.8e11);     /* copy.peak_bytes_per_s */
+            fleet_shift(&rig->features, 3, m + 1, -2.4e10); /* link.peak_bytes_per_s */
         }
         rig_score(rig);
         for (size_t m = 6; m < plan.metrics; m += 12)
@@ -94,9 +94,9 @@ static void test_score__a_fleet_of_one_has_the_peers_of_a_baseline(void **state)
 {
     struct rig *rig = *state;
 
-    rig_make(&rig->sheet, 1, 13);
+    rig_make(&rig->features, 1, 13);
     rig_make(&rig->baseline, 32, 14);
-    fleet_shift(&rig->sheet, 0, DRAM_NS, 200.0);
+    fleet_shift(&rig->features, 0, DRAM_NS, 200.0);
     rig_score(rig);
     assert_true(rig->scores.groups[0].sufficient);
     assert_int_equal(rig->scores.norms[DRAM_NS].peers, 33);
@@ -108,7 +108,7 @@ static void test_score__a_device_is_not_its_own_peer(void **state)
 {
     struct rig *rig = *state;
 
-    rig_make(&rig->sheet, 8, 15);
+    rig_make(&rig->features, 8, 15);
     rig_make(&rig->baseline, 8, 15);
     rig_score(rig);
     assert_false(rig->scores.groups[0].sufficient);
@@ -119,7 +119,7 @@ static void test_score__a_baseline_in_another_unit_is_no_peer(void **state)
 {
     struct rig *rig = *state;
 
-    rig_make(&rig->sheet, 4, 16);
+    rig_make(&rig->features, 4, 16);
     rig_make(&rig->baseline, 32, 17);
     snprintf(rig->baseline.metrics[DRAM_NS].unit, PB_NAME_LENGTH, "us");
     rig_score(rig);
@@ -127,16 +127,16 @@ static void test_score__a_baseline_in_another_unit_is_no_peer(void **state)
     assert_int_equal(rig->scores.norms[L2_NS].peers, 36);
 }
 
-/* The sheet's devices in new places, each reading a little off. */
+/* The feature table's devices in new places, each reading a little off. */
 static void move_all(struct rig *rig)
 {
     struct fleet_random random = {99};
 
-    for (size_t i = 0; i < rig->sheet.subject_count; i++) {
-        snprintf(rig->sheet.subjects[i].host, PB_KEY_LENGTH, "m%zu", i);
+    for (size_t i = 0; i < rig->features.subject_count; i++) {
+        snprintf(rig->features.subjects[i].host, PB_KEY_LENGTH, "m%zu", i);
         for (size_t j = 0; j < METRICS; j++)
-            if (rig->sheet.metrics[j].domain == PB_DOMAIN_NS)
-                fleet_shift(&rig->sheet, i, j, 0.5 * fleet_normal(&random));
+            if (rig->features.metrics[j].domain == PB_DOMAIN_NS)
+                fleet_shift(&rig->features, i, j, 0.5 * fleet_normal(&random));
     }
 }
 
@@ -145,10 +145,10 @@ static void test_drift__a_device_that_moved_is_compared_with_its_past(void **sta
     struct rig *rig = *state;
     const struct pb_norm *norm;
 
-    rig_make(&rig->sheet, 24, 18);
+    rig_make(&rig->features, 24, 18);
     rig_make(&rig->baseline, 24, 18);
     move_all(rig);
-    fleet_shift(&rig->sheet, 5, DRAM_NS, 15.0); /* 1.7 of what peers differ by */
+    fleet_shift(&rig->features, 5, DRAM_NS, 15.0); /* 1.7 of what peers differ by */
     rig_score(rig);
     norm = &rig->scores.norms[DRAM_NS];
     assert_int_equal(norm->drift_pairs, 24);
@@ -162,15 +162,15 @@ static void test_drift__a_device_that_moved_is_compared_with_its_past(void **sta
 static void test_drift__a_fleet_of_one_has_only_its_past(void **state)
 {
     struct rig *rig = *state;
-    struct pb_sheet later = {0};
+    struct pb_features later = {0};
 
-    rig_make(&rig->sheet, 1, 19);
+    rig_make(&rig->features, 1, 19);
     rig_make(&rig->baseline, 1, 19);
     rig_make(&later, 1, 19); /* the same device twice in one library */
-    assert_int_equal(pb_sheet_add_subject(&rig->baseline, &later.subjects[0], &(size_t){0}, NULL),
-                     PB_OK);
-    pb_sheet_clear(&later);
-    fleet_shift(&rig->sheet, 0, DRAM_NS, 60.0);
+    assert_int_equal(
+        pb_features_add_subject(&rig->baseline, &later.subjects[0], &(size_t){0}, NULL), PB_OK);
+    pb_features_clear(&later);
+    fleet_shift(&rig->features, 0, DRAM_NS, 60.0);
     rig_score(rig);
     assert_false(rig->scores.groups[0].sufficient);
     assert_int_equal(rig_at(rig, 0, DRAM_NS)->drift_severity, PB_SEVERITY_CRITICAL);

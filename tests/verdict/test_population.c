@@ -194,8 +194,8 @@ static void test_fit_column__a_better_quarter_is_a_population(void **state)
     assert_int_equal(rig->fit.majority.count, 46);
 }
 
-/* Parts that lie too near to prove two populations, told apart by other evidence: each has a center
-   and a scale of its own. */
+/* Parts that lie too near to prove two populations, distinguished by other evidence: each has a
+   center and a scale of its own. */
 static void test_fit_divide__each_part_has_its_own_norm(void **state)
 {
     struct rig *rig = *state;

@@ -35,23 +35,23 @@ static void judge_alone(double share, const char *backend, struct pb_findings *f
 {
     const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
     const struct pb_judge_options options = {.references = &references};
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_scores scores = {0};
     size_t metric;
 
-    make_fleet(1, &sheet);
-    metric = pb_sheet_find(&sheet, "global_copy.peak");
-    PB_TEXT_SET(copy.test, sheet.metrics[metric].test);
-    PB_TEXT_SET(copy.unit, sheet.metrics[metric].unit);
-    sheet.subjects[0].cells[metric].value = share * copy.center;
-    PB_TEXT_SET(sheet.subjects[0].info.backend, backend);
-    sheet.subject_count = 1;
-    assert_int_equal(pb_score(&sheet, NULL, &rates, &scores, NULL), PB_OK);
-    assert_int_equal(pb_judge(&sheet, &scores, &options, findings_out, NULL), PB_OK);
+    make_fleet(1, &features);
+    metric = pb_features_find(&features, "global_copy.peak");
+    PB_TEXT_SET(copy.test, features.metrics[metric].test);
+    PB_TEXT_SET(copy.unit, features.metrics[metric].unit);
+    features.subjects[0].cells[metric].value = share * copy.center;
+    PB_TEXT_SET(features.subjects[0].info.backend, backend);
+    features.subject_count = 1;
+    assert_int_equal(pb_score(&features, NULL, &rates, &scores, NULL), PB_OK);
+    assert_int_equal(pb_judge(&features, &scores, &options, findings_out, NULL), PB_OK);
     fleetbuild_expect_policy(findings_out);
     pb_scores_clear(&scores);
-    sheet.subject_count = SLOTS;
-    pb_sheet_clear(&sheet);
+    features.subject_count = SLOTS;
+    pb_features_clear(&features);
 }
 
 static const struct pb_finding *find(const struct pb_findings *findings)
@@ -124,25 +124,25 @@ static void test_range__widens_as_devices_are_few(void **state)
 static void test_evenness__is_that_of_the_slowest_component(void **state)
 {
     const struct pb_score_options rates = PB_SCORE_OPTIONS_DEFAULT;
-    struct pb_sheet sheet = {0};
+    struct pb_features features = {0};
     struct pb_scores scores = {0};
     struct pb_evenness evenness;
     size_t metric;
 
     (void)state;
-    make_fleet(NODES, &sheet);
-    metric = pb_sheet_find(&sheet, "global_copy.peak");
-    assert_int_equal(pb_score(&sheet, NULL, &rates, &scores, NULL), PB_OK);
-    evenness = pb_evenness_of(&sheet, &scores);
+    make_fleet(NODES, &features);
+    metric = pb_features_find(&features, "global_copy.peak");
+    assert_int_equal(pb_score(&features, NULL, &rates, &scores, NULL), PB_OK);
+    evenness = pb_evenness_of(&features, &scores);
     assert_true(evenness.value > 0.95 && evenness.value <= 1.0);
-    sheet.subjects[SICK].cells[metric].value =
+    features.subjects[SICK].cells[metric].value =
         0.9 * scores.norms[scores.group_of[SICK] * scores.metric_count + metric].center;
-    evenness = pb_evenness_of(&sheet, &scores);
+    evenness = pb_evenness_of(&features, &scores);
     assert_true(fabs(evenness.value - 0.9) < 1e-6);
     assert_int_equal(evenness.subject, SICK);
     assert_int_equal(evenness.metric, metric);
     pb_scores_clear(&scores);
-    pb_sheet_clear(&sheet);
+    pb_features_clear(&features);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * Healthy GPUs against their own past, as recorded: two H200s of a node (q1 s1 q2 q3 s2 q4 s3 q5 in
- * the order of time, q quick, s standard) and an H100. None of them may be found.
+ * Healthy GPUs against their own history, as recorded: two H200s of a node (q1 s1 q2 q3 s2 q4 s3 q5
+ * in the order of time, q quick, s standard) and an H100. None of them may be found.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -26,8 +26,9 @@ static void expect_all_pairs_well(const struct repeats *repeats, size_t runs)
     assert_int_equal(repeats->count, runs);
     for (size_t i = 0; i < runs; i++) {
         for (size_t k = 0; k < runs; k++) {
-            const struct pb_sheet *now = &repeats->runs[i].sheet, *past = &repeats->runs[k].sheet;
-            bool alike = now->subjects[0].tests == past->subjects[0].tests;
+            const struct pb_features *now = &repeats->runs[i].features,
+                                     *history = &repeats->runs[k].features;
+            bool alike = now->subjects[0].tests == history->subjects[0].tests;
             char title[128];
 
             if (i == k)
@@ -35,7 +36,7 @@ static void expect_all_pairs_well(const struct repeats *repeats, size_t runs)
             snprintf(title, sizeof(title), "%s against %s", repeats->runs[i].name,
                      repeats->runs[k].name);
             repeats_add(now, NULL, &trial.now);
-            repeats_add(past, NULL, &trial.past);
+            repeats_add(history, NULL, &trial.history);
             trial_expect_well(&trial, title);
             assert_int_equal(trial_count(&trial.findings, "battery_mismatch"), alike ? 0 : 1);
             trial_end(&trial);
@@ -60,10 +61,10 @@ static void expect_well_against_others(const struct repeats *repeats)
     struct trial trial = {.now = {0}};
 
     for (size_t i = 0; i < repeats->count; i++) {
-        repeats_add(&repeats->runs[i].sheet, NULL, &trial.now);
+        repeats_add(&repeats->runs[i].features, NULL, &trial.now);
         for (size_t k = 0; k < repeats->count; k++)
             if (k != i)
-                repeats_add(&repeats->runs[k].sheet, NULL, &trial.past);
+                repeats_add(&repeats->runs[k].features, NULL, &trial.history);
         trial_expect_well(&trial, repeats->runs[i].name);
         trial_end(&trial);
     }
@@ -83,8 +84,8 @@ static double farthest(const struct repeats *repeats, char name_out[PB_METRIC_NA
     double most = 0.0;
 
     for (size_t pair = 0; pair < repeats->count * repeats->count; pair++) {
-        repeats_add(&repeats->runs[pair / repeats->count].sheet, NULL, &trial.now);
-        repeats_add(&repeats->runs[pair % repeats->count].sheet, NULL, &trial.past);
+        repeats_add(&repeats->runs[pair / repeats->count].features, NULL, &trial.now);
+        repeats_add(&repeats->runs[pair % repeats->count].features, NULL, &trial.history);
         trial_judge(&trial);
         for (size_t i = 0; i < trial.now.subject_count * trial.now.metric_count; i++) {
             if (trial.now.metrics[i % trial.now.metric_count].domain == PB_DOMAIN_COUNT ||
@@ -123,7 +124,7 @@ static void expect_peers_well(const struct repeats *repeats, unsigned chosen)
 
     for (size_t i = 0; i < repeats->count; i++)
         if ((chosen >> i & 1) != 0)
-            repeats_add(&repeats->runs[i].sheet, repeats->runs[i].name, &trial.now);
+            repeats_add(&repeats->runs[i].features, repeats->runs[i].name, &trial.now);
     trial_judge(&trial);
     for (size_t i = 0; i < trial.findings.count; i++)
         anomalies += trial.findings.items[i].severity != PB_SEVERITY_OK;
@@ -157,12 +158,12 @@ static void test_healthy__others_that_repeat_better_accuse_nobody(void **state)
 
         snprintf(alias, sizeof(alias), "n%02d", i);
         repeats_add(trial_run(&rig->h200, "q1"), alias, &trial.now);
-        repeats_add(trial_run(&rig->h200, "q1"), alias, &trial.past);
+        repeats_add(trial_run(&rig->h200, "q1"), alias, &trial.history);
     }
     repeats_add(trial_run(&rig->h200, "q5"), NULL, &trial.now);
-    repeats_add(trial_run(&rig->h200, "q2"), NULL, &trial.past);
+    repeats_add(trial_run(&rig->h200, "q2"), NULL, &trial.history);
     trial_judge(&trial);
-    metric = pb_sheet_find(&trial.now, "l2_hits.tail_fraction_1_125x");
+    metric = pb_features_find(&trial.now, "l2_hits.tail_fraction_1_125x");
     for (size_t i = 0; i < trial.now.subject_count; i++)
         assert_int_equal(trial.scores.cells[i * trial.now.metric_count + metric].drift_severity,
                          PB_SEVERITY_OK);
@@ -179,7 +180,7 @@ static void test_healthy__pasts_that_differ_excuse(void **state)
     struct trial trial = {.now = {0}};
 
     repeats_add(trial_run(&rig->h100, "standard"), NULL, &trial.now);
-    repeats_add(trial_run(&rig->h100, "standard2"), NULL, &trial.past);
+    repeats_add(trial_run(&rig->h100, "standard2"), NULL, &trial.history);
     trial_inject(&trial.now, 0, &now);
     trial_judge(&trial);
     assert_int_equal(trial_count(&trial.findings, "hbm"), 1);
@@ -189,8 +190,8 @@ static void test_healthy__pasts_that_differ_excuse(void **state)
         struct injection wobble = i % 2 == 0 ? up : down;
 
         wobble.factor += 0.002 * i;
-        repeats_add(trial_run(&rig->h100, "standard2"), NULL, &trial.past);
-        trial_inject(&trial.past, (size_t)i, &wobble);
+        repeats_add(trial_run(&rig->h100, "standard2"), NULL, &trial.history);
+        trial_inject(&trial.history, (size_t)i, &wobble);
     }
     trial_inject(&trial.now, 0, &now);
     trial_judge(&trial);
@@ -208,13 +209,13 @@ static void test_peers__other_tests_sum_up_to_something_else(void **state)
     for (size_t i = 0; i < rig->h200.count; i++) {
         const struct repeats_run *run = &rig->h200.runs[i];
 
-        repeats_add(&run->sheet, run->name, run->name[0] == 'q' ? &trial.now : &trial.past);
+        repeats_add(&run->features, run->name, run->name[0] == 'q' ? &trial.now : &trial.history);
     }
     trial_judge(&trial);
     norms = trial.scores.norms;
-    assert_int_equal(norms[pb_sheet_find(&trial.now, "l2.latency_cycles")].peers, 16);
-    assert_int_equal(norms[pb_sheet_find(&trial.now, "nvml.power_max")].peers, 10);
-    assert_int_equal(norms[pb_sheet_find(&trial.now, "l2_hits.q75")].peers, 10);
+    assert_int_equal(norms[pb_features_find(&trial.now, "l2.latency_cycles")].peers, 16);
+    assert_int_equal(norms[pb_features_find(&trial.now, "nvml.power_max")].peers, 10);
+    assert_int_equal(norms[pb_features_find(&trial.now, "l2_hits.q75")].peers, 10);
     trial_end(&trial);
 }
 

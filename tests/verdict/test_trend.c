@@ -18,7 +18,7 @@ enum { METRICS = 12, FLEETS = 1000 };
 static const double day = 86400.0;
 
 struct history {
-    struct pb_sheet now, past;
+    struct pb_features now, history;
     struct pb_scores scores;
     struct pb_trends trends;
     uint64_t random;
@@ -57,7 +57,7 @@ static void make(struct history *history, size_t devices, size_t runs, double no
                  const double *drift)
 {
     for (size_t run = 0; run < runs; run++) {
-        struct pb_sheet *sheet = run + 1 == runs ? &history->now : &history->past;
+        struct pb_features *features = run + 1 == runs ? &history->now : &history->history;
 
         for (size_t i = 0; i < devices; i++) {
             struct pb_subject subject = {
@@ -69,7 +69,7 @@ static void make(struct history *history, size_t devices, size_t runs, double no
             PB_TEXT_SET(subject.status, "ok");
             PB_TEXT_SET(subject.info.model, "Tesla T0");
             snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%zu", i);
-            assert_int_equal(pb_sheet_add_subject(sheet, &subject, &at, NULL), PB_OK);
+            assert_int_equal(pb_features_add_subject(features, &subject, &at, NULL), PB_OK);
             for (size_t m = 0; m < METRICS; m++) {
                 struct pb_metric metric = metric_of(m);
                 double factor = heavy && uniform(history) < 0.05 ? 10.0 : 1.0;
@@ -78,9 +78,9 @@ static void make(struct history *history, size_t devices, size_t runs, double no
 
                 if (m == 0 && drift != NULL)
                     value *= 1.0 + drift[i] * (double)run;
-                assert_int_equal(
-                    pb_sheet_set(sheet, at, &metric, (struct pb_reading){value, 0.0, -1}, NULL),
-                    PB_OK);
+                assert_int_equal(pb_features_set(features, at, &metric,
+                                                 (struct pb_reading){value, 0.0, -1}, NULL),
+                                 PB_OK);
             }
         }
     }
@@ -92,7 +92,7 @@ static size_t find(struct history *history)
     struct pb_error err = PB_ERROR_INIT;
 
     assert_int_equal(pb_score(&history->now, NULL, &rates, &history->scores, &err), PB_OK);
-    if (pb_trends_find(&history->now, &history->past, &history->scores, rates.critical_rate,
+    if (pb_trends_find(&history->now, &history->history, &history->scores, rates.critical_rate,
                        &history->trends, &err) != PB_OK)
         fail_msg("%s", err.message);
     return history->trends.count;
@@ -102,8 +102,8 @@ static void clear(struct history *history)
 {
     pb_trends_clear(&history->trends);
     pb_scores_clear(&history->scores);
-    pb_sheet_clear(&history->now);
-    pb_sheet_clear(&history->past);
+    pb_features_clear(&history->now);
+    pb_features_clear(&history->history);
 }
 
 static void test_theil_sen__one_outlier_does_not_matter(void **state)

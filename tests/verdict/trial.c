@@ -1,4 +1,4 @@
-/* One trial of recorded devices against their past; see trial.h. */
+/* One trial of recorded devices against their history; see trial.h. */
 #include "verdict/trial.h"
 
 #include <math.h>
@@ -38,8 +38,9 @@ void trial_judge(struct trial *trial)
     struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
     struct pb_error err = PB_ERROR_INIT;
 
-    assert_int_equal(pb_score(&trial->now, trial->past.subject_count > 0 ? &trial->past : NULL,
-                              &options, &trial->scores, &err),
+    assert_int_equal(pb_score(&trial->now,
+                              trial->history.subject_count > 0 ? &trial->history : NULL, &options,
+                              &trial->scores, &err),
                      PB_OK);
     assert_int_equal(pb_judge(&trial->now, &trial->scores, NULL, &trial->findings, &err), PB_OK);
 }
@@ -48,8 +49,8 @@ void trial_end(struct trial *trial)
 {
     pb_findings_clear(&trial->findings);
     pb_scores_clear(&trial->scores);
-    pb_sheet_clear(&trial->now);
-    pb_sheet_clear(&trial->past);
+    pb_features_clear(&trial->now);
+    pb_features_clear(&trial->history);
     *trial = (struct trial){.now = {0}};
 }
 
@@ -70,11 +71,11 @@ size_t trial_count(const struct pb_findings *findings, const char *cause)
     return count;
 }
 
-const struct pb_sheet *trial_run(const struct repeats *repeats, const char *name)
+const struct pb_features *trial_run(const struct repeats *repeats, const char *name)
 {
     for (size_t i = 0; i < repeats->count; i++)
         if (strcmp(repeats->runs[i].name, name) == 0)
-            return &repeats->runs[i].sheet;
+            return &repeats->runs[i].features;
     fail_msg("no run %s", name);
     return NULL;
 }
@@ -88,14 +89,15 @@ void trial_expect_well(struct trial *trial, const char *title)
     assert_int_equal(trial_count(&trial->findings, "self_history"), 1);
 }
 
-void trial_inject(struct pb_sheet *sheet, size_t subject, const struct injection *injection)
+void trial_inject(struct pb_features *features, size_t subject, const struct injection *injection)
 {
-    size_t metric = pb_sheet_find(sheet, injection->name);
-    struct pb_reading cell = pb_sheet_cell(sheet, subject, metric);
+    size_t metric = pb_features_find(features, injection->name);
+    struct pb_reading cell = pb_features_reading(features, subject, metric);
     struct pb_error err = PB_ERROR_INIT;
 
     if (!isfinite(cell.value))
         return; /* not in this battery */
     cell.value = cell.value * injection->factor + injection->add;
-    assert_int_equal(pb_sheet_set(sheet, subject, &sheet->metrics[metric], cell, &err), PB_OK);
+    assert_int_equal(pb_features_set(features, subject, &features->metrics[metric], cell, &err),
+                     PB_OK);
 }

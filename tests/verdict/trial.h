@@ -1,6 +1,6 @@
 /*
- * Recorded devices against their own past: one trial, and what is injected into it. Every failure
- * fails the cmocka test that called.
+ * Recorded devices against their own history: one trial, and what is injected into it. Every
+ * failure fails the cmocka test that called.
  */
 #ifndef PB_TESTS_VERDICT_TRIAL_H
 #define PB_TESTS_VERDICT_TRIAL_H
@@ -17,9 +17,9 @@ struct rig {
 int trial_set_up(void **state);
 int trial_tear_down(void **state);
 
-/* A sheet to judge, one of what was before, and what came of it. */
+/* A feature table to judge, one of what was before, and what came of it. */
 struct trial {
-    struct pb_sheet now, past;
+    struct pb_features now, history;
     struct pb_scores scores;
     struct pb_findings findings;
 };
@@ -27,14 +27,14 @@ struct trial {
 void trial_judge(struct trial *trial);
 void trial_end(struct trial *trial); /* it is as new */
 
-/* Judges; nothing but OK may be said, and that all have a past. */
+/* Judges; nothing but OK may be said, and that all have a history. */
 void trial_expect_well(struct trial *trial, const char *title);
 
 void trial_print(const char *title, const struct pb_findings *findings);
 
 size_t trial_count(const struct pb_findings *findings, const char *cause);
 
-const struct pb_sheet *trial_run(const struct repeats *repeats, const char *name);
+const struct pb_features *trial_run(const struct repeats *repeats, const char *name);
 
 /* One number that is changed: value * factor + add. */
 struct injection {
@@ -52,6 +52,6 @@ struct injection {
     }
 
 /* Changes a number of a row; nothing where it was not measured. */
-void trial_inject(struct pb_sheet *sheet, size_t subject, const struct injection *injection);
+void trial_inject(struct pb_features *features, size_t subject, const struct injection *injection);
 
 #endif

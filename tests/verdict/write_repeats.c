@@ -1,5 +1,5 @@
 /*
- * Writes runs of the same GPUs as a file of sheets; see repeats.h.
+ * Writes runs of the same GPUs as a file of feature tables; see repeats.h.
  *
  *   write_repeats OUT.tsv RUN.h5...
  */
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         struct pb_error err = PB_ERROR_INIT;
         struct pb_run about;
 
-        if (pb_outliers_read(argv[i], NULL, &about, &run->sheet, &err) != PB_OK)
+        if (pb_outliers_read(argv[i], NULL, &about, &run->features, &err) != PB_OK)
             return fail(argv[i], err.message);
         PB_TEXT_SET(run->name, basename(argv[i]));
         run->name[strcspn(run->name, ".")] = '\0';

@@ -1,5 +1,5 @@
 /*
- * Loads in flight on hardware (N14 5.2): every word that was read is checked through the sum that
+ * Loads outstanding on hardware (N14 5.2): every word that was read is checked through the sum that
  * its lane made of them.
  */
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "device/cuda/device.h"
 
-/* One burst under way. What the kernel leaves lies in the recording: stamps, then sums. */
+/* One burst in progress. What the kernel leaves lies in the recording: stamps, then sums. */
 struct run {
     struct pb_cuda_device *cuda;
     const struct pb_burst *burst;

@@ -1,5 +1,5 @@
 /*
- * The pointer chase on hardware: what is asked for, its memory and its links (M16 4.2).
+ * The pointer chase on hardware: what is requested, its memory and its links (M16 4.2).
  *
  * Everything that comes back is checked: the links before the chase, every recorded pointer, and
  * where the chase ended. A word that is not what was written there is an error of the device.
@@ -133,7 +133,7 @@ static enum pb_status send_offsets(struct pb_cuda_walk *walk, uint64_t behind_by
                         "sending the order of a chase", err);
 }
 
-/* What is found bad shows when the first launch comes back: until then nobody walks. */
+/* What is found bad shows when the first launch comes back: until then no chase runs. */
 static enum pb_status link_slots(struct pb_cuda_walk *walk, struct pb_error *err)
 {
     struct pb_cuda_device *cuda = walk->cuda;
@@ -326,7 +326,7 @@ static enum pb_status find_paths(const struct pb_chase *chase, enum pb_kernel_pa
     return status;
 }
 
-/* May both be under way at the same time, in one launch? */
+/* May both be outstanding at the same time, in one launch? */
 static bool go_together(const struct pb_chase *a, const struct pb_chase *b)
 {
     return a->is_confined && b->is_confined && !a->cross && !b->cross && a->path == b->path &&

@@ -113,7 +113,7 @@ enum pb_status pb_cuda_zero(struct pb_cuda_device *cuda, uint64_t address, size_
 /*
  * How to launch a stamped or timed kernel of one CTA with so much dynamic shared memory.
  * carveout_out gets the bytes that are set aside: the smallest step of this chip that holds what
- * the kernel needs and what was asked for (-1: nothing more). PB_INVALID: a carve-out that it does
+ * the kernel needs and what was requested (-1: nothing more). PB_INVALID: a carve-out that it does
  * not have.
  */
 enum pb_status pb_cuda_place(struct pb_cuda_device *cuda, int64_t carveout_bytes,
@@ -220,7 +220,7 @@ enum pb_status pb_cuda_peer_find(struct pb_cuda_device *cuda, const char *uuid, 
 enum pb_status pb_cuda_peer_open(struct pb_cuda_device *cuda, int peer_ordinal, uint64_t bytes,
                                  struct pb_cuda_mapping **peer_out, struct pb_error *err);
 
-/* The same, kept in cuda->peer until another peer or more is asked for, or the test is over. */
+/* The same, kept in cuda->peer until another peer or more is requested, or the test is over. */
 enum pb_status pb_cuda_peer_keep(struct pb_cuda_device *cuda, const char *uuid, uint64_t bytes,
                                  uint64_t *address_out, struct pb_error *err);
 void pb_cuda_peer_drop(struct pb_cuda_device *cuda);

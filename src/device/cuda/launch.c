@@ -1,7 +1,7 @@
 /*
  * The launches of chases: ahead of what they leave, which is read behind. A launch has one CTA at
  * work or several, each on an SM of its own; its results, its recordings and the state of the links
- * come back in pinned memory while later launches are under way.
+ * come back in pinned memory while later launches are outstanding.
  */
 #include <cuda_runtime_api.h>
 
@@ -12,7 +12,7 @@
 
 #include "device/cuda/walk.h"
 
-enum { RING = 4 }; /* launches under way */
+enum { RING = 4 }; /* launches outstanding */
 
 /* What goes up, and behind it what comes down, as on the device. */
 struct head {
@@ -27,13 +27,13 @@ struct launch {
     size_t host_bytes;
     cudaEvent_t is_read; /* the results are here */
     struct pb_cuda_leg legs[PB_KERNEL_JOBS];
-    size_t count; /* 0: not under way */
+    size_t count; /* 0: not outstanding */
     struct pb_kernel_chase chase;
 };
 
 struct pb_cuda_launches {
     struct launch ring[RING];
-    size_t next; /* in the ring: the oldest, if it is under way */
+    size_t next; /* in the ring: the oldest, if it is outstanding */
 };
 
 uint32_t pb_cuda_sm_step(enum pb_kernel_path path)
@@ -313,7 +313,7 @@ static enum pb_status read_launch(struct pb_cuda_device *cuda, struct launch *la
     enum pb_status status = wait_for(cuda, launch, err);
 
     if (status == PB_OK && launch->host->links.count > 0)
-        status = pb_cuda_walk_blame(launch->legs, launch->count, &launch->host->links, err);
+        status = pb_cuda_walk_report_error(launch->legs, launch->count, &launch->host->links, err);
     if (status == PB_OK)
         status = read_legs(cuda, launch, err);
     launch->count = 0;

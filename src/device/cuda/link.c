@@ -28,7 +28,7 @@ struct part {
 
 enum { PARTS_MAX = 2 * PB_LINK_STREAMS_MAX };
 
-/* One transfer under way. With a peer, what it sends lies before what it gets, here and there. */
+/* One transfer in progress. With a peer, what it sends lies before what it gets, here and there. */
 struct run {
     struct pb_cuda_device *cuda;
     const struct pb_link *link;

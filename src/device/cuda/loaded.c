@@ -146,7 +146,7 @@ static enum pb_status trace_alone(struct pb_cuda_walk *walk, struct pb_chase_tra
 static enum pb_status practise(struct pb_cuda_walk *walk, struct pb_chase_trace *trace,
                                struct pb_error *err)
 {
-    const int launches = 8; /* more than may be under way at once */
+    const int launches = 8; /* more than may be outstanding at once */
     enum pb_status status = PB_OK;
 
     for (int i = 0; i < launches && status == PB_OK; i++)

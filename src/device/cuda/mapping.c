@@ -40,8 +40,8 @@ static const uint64_t first_address = (UINT64_C(103) << 30) + (5u << 25);
 
 /* Where that is taken, since what was given back is not always free at once: so much farther, pages
  * share their sets as they do there. */
-static const uint64_t wish_step = UINT64_C(512) << 30;
-enum { WISHES = 4 };
+static const uint64_t hint_step = UINT64_C(512) << 30;
+enum { HINTS_TRIED = 4 };
 
 static const uint64_t large_bytes = 1u << 30;
 
@@ -116,13 +116,14 @@ static CUresult set_up(struct pb_cuda_mapping *mapping,
 }
 
 /* At the wished address, or not at all. */
-static bool reserve_at(struct pb_cuda_mapping *mapping, uint64_t wish)
+static bool reserve_at(struct pb_cuda_mapping *mapping, uint64_t address_hint)
 {
     const struct driver *driver = &mapping->driver;
 
-    if (driver->reserve(&mapping->address, mapping->reserved_bytes, 0, wish, 0) != CUDA_SUCCESS)
+    if (driver->reserve(&mapping->address, mapping->reserved_bytes, 0, address_hint, 0) !=
+        CUDA_SUCCESS)
         return false;
-    if (mapping->address == wish)
+    if (mapping->address == address_hint)
         return true;
     driver->unreserve(mapping->address, mapping->reserved_bytes);
     return false;
@@ -133,8 +134,8 @@ static CUresult reserve(struct pb_cuda_mapping *mapping, const char **call_out)
 {
     CUresult code;
 
-    for (uint64_t i = 0; mapping->reserved_bytes > large_bytes && i < WISHES; i++)
-        if (reserve_at(mapping, first_address + i * wish_step))
+    for (uint64_t i = 0; mapping->reserved_bytes > large_bytes && i < HINTS_TRIED; i++)
+        if (reserve_at(mapping, first_address + i * hint_step))
             return CUDA_SUCCESS;
     *call_out = "cuMemAddressReserve";
     code = mapping->driver.reserve(&mapping->address, mapping->reserved_bytes, 0, 0, 0);

@@ -1,5 +1,5 @@
 /*
- * SMs that belong together, on hardware: clusters that tell where they ran, and pairs at work.
+ * SMs that belong together, on hardware: clusters that report where they ran, and pairs at work.
  *
  * Limit: both keep every SM to themselves by the shared memory they ask for. A device that is not
  * whole (MIG, another process at work) may refuse; that is told as PB_UNSUPPORTED.

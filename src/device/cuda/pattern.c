@@ -20,7 +20,7 @@ static const uint64_t reserve_share = 32;
 
 enum { BLOCK_MAX = 1024 };
 
-/* One test under way. */
+/* One test in progress. */
 struct run {
     struct pb_cuda_device *cuda;
     void *blocks[BLOCK_MAX];
@@ -48,7 +48,7 @@ static enum pb_status fail_for_want(const struct run *run)
                    run->cuda->ordinal, 2 * page_bytes, free_bytes, total_bytes);
 }
 
-/* How much to test: what was asked for, as far as it is free. */
+/* How much to test: what was requested, as far as it is free. */
 static enum pb_status choose_bytes(struct run *run, uint64_t wanted, uint64_t *bytes_out)
 {
     size_t free_bytes = 0, total_bytes = 0;

@@ -1,7 +1,7 @@
 /*
  * Throughput of shared memory on hardware (M16 6.1).
  *
- * To get the wanted number of CTAs on every SM, each asks for so much shared memory that no further
+ * To get the wanted number of CTAs on every SM, each requests so much shared memory that no further
  * one fits. SMs that got another number all the same are left out.
  */
 #include <inttypes.h>
@@ -98,7 +98,7 @@ static int compare_cycles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median over the SMs that held what was asked for. */
+/* The median over the SMs that held what was requested. */
 static enum pb_status summarize(const struct pb_cuda_device *cuda,
                                 const struct pb_shared_stream *stream,
                                 const struct pb_kernel_shared_slot *slots,

@@ -8,7 +8,7 @@
 
 #include "device/cuda/device.h"
 
-/* One stream under way. */
+/* One stream in progress. */
 struct run {
     struct pb_cuda_device *cuda;
     const struct pb_stream *stream;

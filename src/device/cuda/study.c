@@ -9,7 +9,7 @@
 
 #include "device/cuda/device.h"
 
-/* One study under way. The recording holds the span, then the sums of the threads. */
+/* One study in progress. The recording holds the span, then the sums of the threads. */
 struct run {
     struct pb_cuda_device *cuda;
     const struct pb_study *study;

@@ -59,8 +59,8 @@ static size_t count_alike(const struct pb_chase *chase, uint64_t offset)
 }
 
 /* The caller's fault where a slot comes twice, else the device's. */
-enum pb_status pb_cuda_walk_blame(const struct pb_cuda_leg *legs, size_t count,
-                                  const struct pb_kernel_fault *fault, struct pb_error *err)
+enum pb_status pb_cuda_walk_report_error(const struct pb_cuda_leg *legs, size_t count,
+                                         const struct pb_kernel_fault *fault, struct pb_error *err)
 {
     const struct pb_cuda_walk *walk = legs[0].walk;
     uint64_t offset = 0;

@@ -1,5 +1,5 @@
 /*
- * A chase under way on hardware: its memory, its links and its launches.
+ * A chase in progress on hardware: its memory, its links and its launches.
  *
  * Only src/device/cuda/ may include this. A walk is set up once and may then go several times,
  * from several SMs.
@@ -52,12 +52,12 @@ enum pb_status pb_cuda_walk_open(struct pb_cuda_walk *walk, struct pb_cuda_devic
 
 /* ---- walk.c: what a chase is before and after its launches ---- */
 
-/* Fills constant memory, flushes and warms L2, as the chase asks for. */
+/* Fills constant memory, flushes and warms L2, as the chase requests. */
 enum pb_status pb_cuda_walk_set_up(struct pb_cuda_walk *walk, struct pb_error *err);
 
 /* Says which word of memory is not as one of these walks linked it. */
-enum pb_status pb_cuda_walk_blame(const struct pb_cuda_leg *legs, size_t count,
-                                  const struct pb_kernel_fault *fault, struct pb_error *err);
+enum pb_status pb_cuda_walk_report_error(const struct pb_cuda_leg *legs, size_t count,
+                                         const struct pb_kernel_fault *fault, struct pb_error *err);
 
 /* Checks and files what a leg left; words: its recording, of so many accesses, or NULL. */
 enum pb_status pb_cuda_walk_read(const struct pb_cuda_leg *leg,
@@ -89,12 +89,12 @@ void pb_cuda_claim(const struct pb_cuda_device *cuda, const int64_t *sms, size_t
 /*
  * Launches legs[count] at once; they have path, carve-out and kind in common. What they leave is
  * read behind, at the latest by pb_cuda_launch_finish(): until then all must stay. set_up: the
- * caches, first, as the one walk that goes asks for.
+ * caches, first, as the one walk that goes requests.
  */
 enum pb_status pb_cuda_launch(struct pb_cuda_device *cuda, const struct pb_cuda_leg *legs,
                               size_t count, bool set_up, struct pb_error *err);
 
-/* Reads what is under way, in order. After an error, this one's or an earlier one, nothing is. */
+/* Reads what is outstanding, in order. After an error, this one's or an earlier one, nothing is. */
 enum pb_status pb_cuda_launch_finish(struct pb_cuda_device *cuda, struct pb_error *err);
 void pb_cuda_launch_drop(struct pb_cuda_device *cuda);
 

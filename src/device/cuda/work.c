@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Static shared memory that a kernel here may have, beside what it asks for. */
+/* Static shared memory that a kernel here may have, beside what it requests. */
 static const uint64_t static_shared_bytes = 1024;
 
 uint32_t pb_cuda_whole_sm_bytes(const struct pb_cuda_device *cuda)

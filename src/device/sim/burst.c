@@ -12,7 +12,7 @@ enum { LOADS_MAX = 48, MANY = 32, SLOT_BYTES = 8 };
 /* From one load to the next; N14's footnote 4: more instructions take a bit longer. */
 static const double issue_cycles = 2.0;
 
-/* Lines that each warp asks for. */
+/* Lines that each warp requests. */
 static size_t count_of(const struct pb_burst *burst)
 {
     return (size_t)burst->loads * burst->lanes;
@@ -67,23 +67,24 @@ static struct pb_sim_address address_of(const struct pb_burst *burst, size_t lin
 /* What the lines of one warp's load cost alone, from this one on. */
 static void look_up_load(struct pb_sim_device *device, const struct pb_burst *burst,
                          const struct pb_sim_route *route, size_t line,
-                         struct pb_sim_flight *flights)
+                         struct pb_sim_request *requests)
 {
     for (uint32_t lane = 0; lane < burst->lanes; lane++) {
-        struct pb_sim_flight *flight = &flights[lane];
+        struct pb_sim_request *request = &requests[lane];
         size_t depth;
 
-        flight->latency_cycles =
+        request->latency_cycles =
             pb_sim_route_load(route, address_of(burst, line + lane), &device->random, &depth);
-        flight->is_miss = depth >= route->first_chip_wide;
-        if (flight->is_miss)
-            flight->latency_cycles += pb_sim_device_tail(device);
+        request->is_miss = depth >= route->first_chip_wide;
+        if (request->is_miss)
+            request->latency_cycles += pb_sim_device_tail(device);
     }
 }
 
-/* What every line costs alone, in the order of their addresses; flights: [warps][loads * lanes]. */
+/* What every line costs alone, in the order of their addresses; requests: [warps][loads * lanes].
+ */
 static void look_up(struct pb_sim_device *device, const struct pb_burst *burst,
-                    struct pb_sim_flight *flights)
+                    struct pb_sim_request *requests)
 {
     struct pb_sim_timing timing = pb_sim_device_timing(device, 0);
     size_t lines = count_of(burst) * burst->warps, line = 0;
@@ -99,7 +100,7 @@ static void look_up(struct pb_sim_device *device, const struct pb_burst *burst,
     for (uint32_t load = 0; load < burst->loads; load++)
         for (uint32_t warp = 0; warp < burst->warps; warp++, line += burst->lanes)
             look_up_load(device, burst, &route, line,
-                         &flights[warp * count_of(burst) + (size_t)load * burst->lanes]);
+                         &requests[warp * count_of(burst) + (size_t)load * burst->lanes]);
 }
 
 enum pb_status pb_sim_burst(struct pb_device *base, const struct pb_burst *burst,
@@ -108,18 +109,18 @@ enum pb_status pb_sim_burst(struct pb_device *base, const struct pb_burst *burst
     struct pb_sim_device *device = pb_sim_device_of(base);
     enum pb_status status = check_burst(device, burst, err);
     double finish[PB_SIM_CTA_THREADS_MAX / PB_SIM_WARP_SIZE], longest = 0.0;
-    struct pb_sim_flight *flights;
+    struct pb_sim_request *requests;
 
     if (status != PB_OK)
         return status;
-    flights = calloc(count_of(burst) * burst->warps, sizeof(*flights));
-    if (flights == NULL)
+    requests = calloc(count_of(burst) * burst->warps, sizeof(*requests));
+    if (requests == NULL)
         return pb_fail(err, PB_NO_MEMORY, "burst: out of memory allocating %zu loads",
                        count_of(burst) * burst->warps);
-    look_up(device, burst, flights);
-    status = pb_sim_mshr_fly(&device->profile->mshr, burst->warps, count_of(burst), flights,
+    look_up(device, burst, requests);
+    status = pb_sim_mshr_fly(&device->profile->mshr, burst->warps, count_of(burst), requests,
                              issue_cycles, finish, err);
-    free(flights);
+    free(requests);
     if (status != PB_OK)
         return status;
     for (uint32_t warp = 0; warp < burst->warps; warp++) {

@@ -1,4 +1,4 @@
-/* What a simulated device tells of itself, and the state a driver would report. */
+/* What a simulated device reports of itself, and the state a driver would report. */
 #include <math.h>
 #include <string.h>
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json_reader.h"
 #include "core/record.h"
 #include "device/sim/fault.h"
 #include "device/sim/profile.h"
-#include "device/sim/reader.h"
 #include "device/sim/slot.h"
 
 enum { DEVICES_MAX = 1 << 20, ENTRIES_MAX = 1 << 16 };
@@ -39,7 +39,7 @@ struct pb_fleet_plan {
     size_t size;
 };
 
-static void *allocate(struct pb_sim_reader *reader, size_t count, size_t size)
+static void *allocate(struct pb_json_reader *reader, size_t count, size_t size)
 {
     void *array = reader->status == PB_OK ? calloc(count, size) : NULL;
 
@@ -49,36 +49,36 @@ static void *allocate(struct pb_sim_reader *reader, size_t count, size_t size)
     return array;
 }
 
-static void read_spread(struct pb_sim_reader *reader, const struct pb_json *root,
+static void read_spread(struct pb_json_reader *reader, const struct pb_json *root,
                         struct pb_fleet_plan *plan)
 {
     static const char *const keys[] = {"latency", "bandwidth", NULL};
-    struct pb_json at = pb_sim_read_optional(reader, root, "spread");
+    struct pb_json at = pb_json_read_optional(reader, root, "spread");
 
     if (reader->status != PB_OK || at.value == NULL)
         return;
-    pb_sim_read_only(reader, &at, keys);
-    plan->spread_latency = pb_sim_read_number(reader, &at, "latency", 0, 0.5);
-    plan->spread_bandwidth = pb_sim_read_number(reader, &at, "bandwidth", 0, 0.5);
+    pb_json_read_only(reader, &at, keys);
+    plan->spread_latency = pb_json_read_number(reader, &at, "latency", 0, 0.5);
+    plan->spread_bandwidth = pb_json_read_number(reader, &at, "bandwidth", 0, 0.5);
 }
 
-static void read_seed(struct pb_sim_reader *reader, const struct pb_json *root,
+static void read_seed(struct pb_json_reader *reader, const struct pb_json *root,
                       struct pb_fleet_plan *plan)
 {
-    struct pb_json at = pb_sim_read_optional(reader, root, "seed");
+    struct pb_json at = pb_json_read_optional(reader, root, "seed");
 
     if (reader->status == PB_OK && at.value != NULL)
-        plan->seed = (uint64_t)pb_sim_read_integer(reader, root, "seed", 0, INT64_MAX);
+        plan->seed = (uint64_t)pb_json_read_integer(reader, root, "seed", 0, INT64_MAX);
 }
 
 /* A profile that does not load is refused here, not by each of its devices. */
-static void read_profile(struct pb_sim_reader *reader, const struct pb_json *object,
+static void read_profile(struct pb_json_reader *reader, const struct pb_json *object,
                          const struct pb_fleet_plan *plan, struct entry *entry)
 {
-    struct pb_json at = pb_sim_read_member(reader, object, "profile");
+    struct pb_json at = pb_json_read_member(reader, object, "profile");
     struct pb_sim_profile *profile = NULL;
 
-    pb_sim_read_text(reader, object, "profile", entry->profile, sizeof(entry->profile));
+    pb_json_read_text(reader, object, "profile", entry->profile, sizeof(entry->profile));
     if (reader->status != PB_OK)
         return;
     for (size_t i = 0; i < plan->entry_count; i++)
@@ -92,7 +92,7 @@ static void read_profile(struct pb_sim_reader *reader, const struct pb_json *obj
     pb_sim_profile_free(profile);
 }
 
-static void read_fault(struct pb_sim_reader *reader, const struct pb_json *at, char **spec_out)
+static void read_fault(struct pb_json_reader *reader, const struct pb_json *at, char **spec_out)
 {
     struct pb_sim_fault fault;
     const char *text = "";
@@ -111,37 +111,37 @@ static void read_fault(struct pb_sim_reader *reader, const struct pb_json *at, c
         reader->status = pb_fail(reader->err, PB_NO_MEMORY, "out of memory allocating a fault");
 }
 
-static void read_slot_faults(struct pb_sim_reader *reader, const struct pb_json *faults,
+static void read_slot_faults(struct pb_json_reader *reader, const struct pb_json *faults,
                              const char *key, const struct entry *entry, struct faulty_slot *faulty)
 {
-    struct pb_json list = pb_sim_read_member(reader, faults, key), element;
+    struct pb_json list = pb_json_read_member(reader, faults, key), element;
     char *end = NULL;
 
     faulty->slot = strtoll(key, &end, 10);
     if (key[0] == '\0' || *end != '\0' || faulty->slot < entry->first_slot ||
         faulty->slot >= entry->first_slot + entry->count)
-        pb_sim_read_refuse(reader, &list, "a slot from %lld to %lld as key",
-                           (long long)entry->first_slot,
-                           (long long)(entry->first_slot + entry->count - 1));
-    faulty->spec_count = pb_sim_read_array(reader, faults, key, 1, 64, &list);
+        pb_json_read_refuse(reader, &list, "a slot from %lld to %lld as key",
+                            (long long)entry->first_slot,
+                            (long long)(entry->first_slot + entry->count - 1));
+    faulty->spec_count = pb_json_read_array(reader, faults, key, 1, 64, &list);
     faulty->specs = allocate(reader, faulty->spec_count, sizeof(*faulty->specs));
     for (size_t i = 0; i < faulty->spec_count && reader->status == PB_OK; i++) {
-        element = pb_sim_read_element(reader, &list, i);
+        element = pb_json_read_element(reader, &list, i);
         read_fault(reader, &element, &faulty->specs[i]);
     }
 }
 
-static void read_faults(struct pb_sim_reader *reader, const struct pb_json *object,
+static void read_faults(struct pb_json_reader *reader, const struct pb_json *object,
                         struct entry *entry)
 {
-    struct pb_json at = pb_sim_read_optional(reader, object, "faults");
+    struct pb_json at = pb_json_read_optional(reader, object, "faults");
     const char *key;
     json_t *value;
 
     if (reader->status != PB_OK || at.value == NULL)
         return;
     if (!json_is_object(at.value)) {
-        pb_sim_read_refuse(reader, &at, "an object");
+        pb_json_read_refuse(reader, &at, "an object");
         return;
     }
     entry->faulty = allocate(reader, json_object_size(at.value) + 1, sizeof(*entry->faulty));
@@ -163,40 +163,40 @@ static int64_t count_slots(const struct pb_fleet_plan *plan, const char *host)
     return slot;
 }
 
-static void read_entry(struct pb_sim_reader *reader, const struct pb_json *object,
+static void read_entry(struct pb_json_reader *reader, const struct pb_json *object,
                        struct pb_fleet_plan *plan)
 {
     static const char *const keys[] = {"host", "profile", "count", "faults", NULL};
     struct entry *entry = &plan->entries[plan->entry_count];
     struct pb_json count;
 
-    pb_sim_read_only(reader, object, keys);
-    pb_sim_read_text(reader, object, "host", entry->host, sizeof(entry->host));
+    pb_json_read_only(reader, object, keys);
+    pb_json_read_text(reader, object, "host", entry->host, sizeof(entry->host));
     read_profile(reader, object, plan, entry);
     entry->first_slot = count_slots(plan, entry->host);
     entry->first_rank = plan->size;
-    entry->count = pb_sim_read_integer(reader, object, "count", 1, DEVICES_MAX);
-    count = pb_sim_read_member(reader, object, "count");
+    entry->count = pb_json_read_integer(reader, object, "count", 1, DEVICES_MAX);
+    count = pb_json_read_member(reader, object, "count");
     if (entry->first_slot + entry->count > PB_SIM_SLOT_MAX + 1)
-        pb_sim_read_refuse(reader, &count, "at most %d devices on a host", PB_SIM_SLOT_MAX + 1);
+        pb_json_read_refuse(reader, &count, "at most %d devices on a host", PB_SIM_SLOT_MAX + 1);
     read_faults(reader, object, entry);
     plan->size += (size_t)entry->count;
 }
 
-static void read_plan(struct pb_sim_reader *reader, const struct pb_json *root,
+static void read_plan(struct pb_json_reader *reader, const struct pb_json *root,
                       struct pb_fleet_plan *plan)
 {
     static const char *const keys[] = {"seed", "spread", "devices", NULL};
     struct pb_json list, element;
     size_t count;
 
-    pb_sim_read_only(reader, root, keys);
+    pb_json_read_only(reader, root, keys);
     read_seed(reader, root, plan);
     read_spread(reader, root, plan);
-    count = pb_sim_read_array(reader, root, "devices", 1, ENTRIES_MAX, &list);
+    count = pb_json_read_array(reader, root, "devices", 1, ENTRIES_MAX, &list);
     plan->entries = allocate(reader, count, sizeof(*plan->entries));
     for (size_t i = 0; i < count && reader->status == PB_OK; i++) {
-        element = pb_sim_read_element(reader, &list, i);
+        element = pb_json_read_element(reader, &list, i);
         read_entry(reader, &element, plan);
         plan->entry_count++; /* also when it failed: its parts are there to be freed */
     }
@@ -207,7 +207,7 @@ static void read_plan(struct pb_sim_reader *reader, const struct pb_json *root,
 enum pb_status pb_fleet_plan_load(const char *file, struct pb_fleet_plan **plan_out,
                                   struct pb_error *err)
 {
-    struct pb_sim_reader reader = {PB_OK, err};
+    struct pb_json_reader reader = {PB_OK, err};
     struct pb_fleet_plan *plan;
     struct pb_json root;
     enum pb_status status = pb_json_load(file, &root, err);

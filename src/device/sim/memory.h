@@ -4,12 +4,12 @@
  *
  * Where the profile format (design 3.4) is silent, this holds:
  *
- * - A load first asks the TLBs, level by level. A level that misses adds its penalty and takes the
- *   entry in; the first level that hits ends the search, so that a miss in levels 1 and 2 costs the
- *   sum of both (M16 5.2: 351, 351 + 27, 351 + 27 + 84). The levels after a hit are not touched.
+ * - A load first looks up the TLBs, level by level. A level that misses adds its penalty and takes
+ * the entry in; the first level that hits ends the search, so that a miss in levels 1 and 2 costs
+ * the sum of both (M16 5.2: 351, 351 + 27, 351 + 27 + 84). The levels after a hit are not touched.
  *   All global paths, readonly and texture are translated; constant and shared memory are not.
- * - It then asks the caches of its path in the profile's order. All that miss take the line in; the
- *   one that hits, or DRAM, gives the latency.
+ * - It then looks up the caches of its path in the profile's order. All that miss take the line in;
+ * the one that hits, or DRAM, gives the latency.
  * - A cache may cost what the rest does not know of (M16 5.2, L1 on): a load that missed it pays
  *   miss_cycles; one that hits pays tlb_detour_cycles on top of any penalty of TLBs, and with
  *   skips_tlb nothing at all for them: they do not see it.

@@ -1,4 +1,4 @@
-/* Loads in flight, one by one; see mshr.h. */
+/* Loads outstanding, one by one; see mshr.h. */
 #include "device/sim/mshr.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ struct ring {
 
 struct warp {
     size_t sent;
-    double ready; /* its next flight may leave then, as far as it is up to the warp */
+    double ready; /* its next request may leave then, as far as it is up to the warp */
     struct ring ring;
 };
 
@@ -60,24 +60,24 @@ static void sink(struct warp **queue, size_t count)
     queue[place] = warp;
 }
 
-/* Sends a flight no earlier than `at`; returns when it left. */
-static double send(struct warp *warp, const struct pb_sim_flight *flight, struct ring *of_sm,
+/* Sends a request no earlier than `at`; returns when it left. */
+static double send(struct warp *warp, const struct pb_sim_request *request, struct ring *of_sm,
                    double at, double *finish)
 {
     at = later(at, warp->ready);
-    if (flight->is_miss) {
+    if (request->is_miss) {
         at = later(at, free_at(of_sm));
-        take(of_sm, at + flight->latency_cycles);
-        take(&warp->ring, at + flight->latency_cycles);
+        take(of_sm, at + request->latency_cycles);
+        take(&warp->ring, at + request->latency_cycles);
     }
-    *finish = later(*finish, at + flight->latency_cycles);
+    *finish = later(*finish, at + request->latency_cycles);
     warp->sent++;
     return at;
 }
 
 /* queue: [warp_count], all of them in their order, which is a heap as long as all are alike. */
 static void fly(struct warp *warps, struct warp **queue, uint32_t warp_count, size_t count,
-                struct ring *of_sm, const struct pb_sim_flight *flights, double issue_cycles,
+                struct ring *of_sm, const struct pb_sim_request *requests, double issue_cycles,
                 double *finish)
 {
     size_t waiting = count > 0 ? warp_count : 0;
@@ -88,23 +88,23 @@ static void fly(struct warp *warps, struct warp **queue, uint32_t warp_count, si
     while (waiting > 0) {
         struct warp *warp = queue[0];
         size_t number = (size_t)(warp - warps);
-        const struct pb_sim_flight *flight = &flights[number * count + warp->sent];
+        const struct pb_sim_request *request = &requests[number * count + warp->sent];
 
-        at = send(warp, flight, of_sm, at, &finish[number]) + issue_cycles;
+        at = send(warp, request, of_sm, at, &finish[number]) + issue_cycles;
         warp->ready = at;
         if (warp->sent == count)
             queue[0] = queue[--waiting];
-        else if (flight[1].is_miss)
+        else if (request[1].is_miss)
             warp->ready = later(at, free_at(&warp->ring));
         sink(queue, waiting);
     }
 }
 
 enum pb_status pb_sim_mshr_fly(const struct pb_sim_mshr_spec *mshr, uint32_t warps, size_t count,
-                               const struct pb_sim_flight *flights, double issue_cycles,
+                               const struct pb_sim_request *requests, double issue_cycles,
                                double *finish_cycles_out, struct pb_error *err)
 {
-    /* more registers than flights are never all taken */
+    /* more registers than requests are never all taken */
     uint32_t per_warp = (uint32_t)fmin(mshr->per_warp, (double)count);
     uint32_t per_sm = (uint32_t)fmin(mshr->per_sm, (double)count * warps);
     size_t registers = (size_t)per_warp * warps + per_sm;
@@ -124,7 +124,7 @@ enum pb_status pb_sim_mshr_fly(const struct pb_sim_mshr_spec *mshr, uint32_t war
         list[i].ring =
             (struct ring){registers_free_at + per_sm + (size_t)i * per_warp, per_warp, 0};
     }
-    fly(list, queue, warps, count, &of_sm, flights, issue_cycles, finish_cycles_out);
+    fly(list, queue, warps, count, &of_sm, requests, issue_cycles, finish_cycles_out);
 out:
     free(registers_free_at);
     free(queue);

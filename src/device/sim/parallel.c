@@ -235,7 +235,7 @@ static double side_factor(const struct pb_sim_device *device, const struct pb_wo
 
 /*
  * An SM's pieces, of which those at home on the other side take as many times as long as its
- * latency is longer: as many loads are under way (Little's law).
+ * latency is longer: as many loads are outstanding (Little's law).
  */
 static double pieces_cycles(const struct pb_sim_device *device, const struct pb_work *work,
                             double sms, uint32_t sm)

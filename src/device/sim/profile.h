@@ -82,7 +82,7 @@ struct pb_sim_cache_spec {
     bool unified_with_shared;
     double miss_cycles;       /* that looking it up in vain adds */
     double tlb_detour_cycles; /* that a hit costs on top of any penalty of TLBs */
-    bool skips_tlb;           /* a hit asks no TLB */
+    bool skips_tlb;           /* a hit looks up no TLB */
 };
 
 struct pb_sim_tlb_spec {
@@ -225,13 +225,13 @@ void pb_sim_profile_free(struct pb_sim_profile *profile); /* NULL is allowed */
 uint64_t pb_sim_shape_bytes(const struct pb_sim_shape *shape);
 
 /* Used by profile.c alone: the arrays `caches` and `tlbs` (profile_cache.c) … */
-struct pb_sim_reader;
-void pb_sim_profile_read_caches(struct pb_sim_reader *reader, const struct pb_json *root,
+struct pb_json_reader;
+void pb_sim_profile_read_caches(struct pb_json_reader *reader, const struct pb_json *root,
                                 struct pb_sim_profile *profile);
-void pb_sim_profile_read_tlbs(struct pb_sim_reader *reader, const struct pb_json *root,
+void pb_sim_profile_read_tlbs(struct pb_json_reader *reader, const struct pb_json *root,
                               struct pb_sim_profile *profile);
 /* … and, after all else, the optional objects (profile_extra.c). */
-void pb_sim_profile_read_extras(struct pb_sim_reader *reader, const struct pb_json *root,
+void pb_sim_profile_read_extras(struct pb_json_reader *reader, const struct pb_json *root,
                                 struct pb_sim_profile *profile);
 
 #endif

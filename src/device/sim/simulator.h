@@ -2,7 +2,7 @@
  * An open simulated device, as the files that implement pb_device_sim share it.
  *
  * sim.c opens, describe.c describes, chase.c walks pointers, burst.c sends loads that wait for
- * nothing, map.c goes over all SMs, pair.c tells which belong together, study.c runs F13's kernels,
+ * nothing, map.c goes over all SMs, pair.c shows which belong together, study.c runs F13's kernels,
  * link.c moves data to and from the device, pattern.c tests its memory, parallel.c has all SMs at
  * work at once, measure.c does everything
  * else, and timing.c says what it costs.
@@ -46,10 +46,10 @@ struct pb_sim_device {
 /* The device behind the interface. */
 struct pb_sim_device *pb_sim_device_of(struct pb_device *device);
 
-/* PB_LOST once the device is gone; every call asks first. */
+/* PB_LOST once the device is gone; every call checks first. */
 enum pb_status pb_sim_device_check(const struct pb_sim_device *device, struct pb_error *err);
 
-/* The node a device stands in: as asked for, or with NULL this machine. */
+/* The node a device stands in: as requested, or with NULL this machine. */
 void pb_sim_host(const char *asked, char host_out[PB_KEY_LENGTH]);
 
 /* How much longer loads from this SM take; 1 on a healthy one. */

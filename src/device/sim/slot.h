@@ -1,6 +1,6 @@
 /*
  * Where a simulated device stands: the names that its host and slot give it, and back.
- * Every node has as many slots as are asked for.
+ * Every node has as many slots as are requested.
  */
 #ifndef PB_DEVICE_SIM_SLOT_H
 #define PB_DEVICE_SIM_SLOT_H

@@ -6,7 +6,7 @@
  *           warp adds warp_share to every write.
  * COALESCE, STRIDE, MISALIGN
  *           1024 reads, each of which all threads wait for. The lanes of a warp go to memory in
- *           groups of group_lanes. A group asks for each distinct line once, one line after the
+ *           groups of group_lanes. A group requests each distinct line once, one line after the
  *           other: it is back after the slowest of them, and line_cycles for each further line, or
  *           miss_line_cycles when its SM's cache does not hold it. Groups wait at the same time, so
  *           the slowest counts; hence the plateau at 16 threads for groups of 16 and at 32 for

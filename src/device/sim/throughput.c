@@ -16,7 +16,7 @@ static double resident_ctas(const struct pb_sim_profile *profile, const struct p
     return (double)(per_sm > 0 ? per_sm : 1) * profile->sm_count;
 }
 
-/* The share of a bandwidth that so many times the bytes of Little's law in flight reach. */
+/* The share of a bandwidth that so many times the bytes of Little's law outstanding reach. */
 static double share_of(double load)
 {
     /* a parabola: slope 1 at the origin, slope 0 where it reaches 1 */

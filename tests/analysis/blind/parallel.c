@@ -199,7 +199,7 @@ static void judge_reads(struct answers *answers, const struct blind_profile *pro
     blind_check_numbers(answers, "l2", name, &l2, 1, 0.0, 0.02);
 }
 
-/* Where there are sides, as many loads are under way to the far one (Little's law). */
+/* Where there are sides, as many loads are outstanding to the far one (Little's law). */
 static void judge_side_reads(struct answers *answers, const struct blind_profile *profile)
 {
     static const char *const together = "read_bytes_per_cycle_per_sm";
@@ -382,7 +382,7 @@ static void judge_peers(struct answers *answers, const struct blind_profile *pro
                 2.0 * carried(256 << 20, p->peer_bytes_per_s, p->peer_us), 0, 0.03);
 }
 
-/* Of 1,024 runs and 128 with rests between them; two SMs that differ do not tell which is wrong. */
+/* Of 1,024 runs and 128 with rests between them; two SMs that differ do not show which is wrong. */
 static void judge_compute(struct answers *answers, const struct blind_profile *profile)
 {
     const struct blind_parallel *p = &profile->parallel;

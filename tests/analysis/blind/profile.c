@@ -44,7 +44,7 @@ static void draw_index(uint64_t *state, struct blind_cache *cache)
     }
 }
 
-/* Weights are told apart for caches of few ways only; see infer_policy.c. */
+/* Weights are distinguished for caches of few ways only; see infer_policy.c. */
 static void draw_policy(uint64_t *state, struct blind_cache *cache)
 {
     static const char *const policies[] = {"lru", "fifo", "plru", "random", "weighted"};

@@ -1,4 +1,5 @@
-/* The model's cache: every policy by a sequence worked out by hand, sectors, sets, lines in flight.
+/* The model's cache: every policy by a sequence worked out by hand, sectors, sets, lines
+ * outstanding.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -418,7 +419,7 @@ static void test_in_flight__until_the_data_arrive(void **state)
     pb_model_cache_access(cache, 0, 0x3, 310.0, &lookup);
     assert_int_equal(lookup.hit, 0x1);
     assert_int_equal(lookup.in_flight, 0x2);
-    pb_model_cache_access(cache, 128, 0x1, 315.0, &lookup); /* evicted while in flight */
+    pb_model_cache_access(cache, 128, 0x1, 315.0, &lookup); /* evicted while outstanding */
     assert_true(lookup.has_evicted);
     pb_model_cache_access(cache, 0, 0x2, 316.0, &lookup);
     assert_int_equal(lookup.missed, 0x2);

@@ -4,13 +4,13 @@
  * Limit: it compares walks access by access, so the loads must come to the same lines in all of
  * them; a device that moves from SM to SM between walks shows more knees than it has.
  */
-#ifndef PB_BATTERY_REACH_H
-#define PB_BATTERY_REACH_H
+#ifndef PB_BATTERY_TLB_SWEEP_H
+#define PB_BATTERY_TLB_SWEEP_H
 
 #include "battery/battery.h"
 
 /* Pages at one distance from each other. */
-struct pb_reach {
+struct pb_tlb_sweep {
     const char *phase;
     uint64_t stride_bytes;
     uint64_t each_pages; /* every number of pages up to here, */
@@ -28,14 +28,14 @@ struct pb_reach {
  * miss together: of 256 sets, two pages each are among the first 512, which leaves an index open
  * that so many tell.
  */
-enum { PB_REACH_LOADS = 512, PB_REACH_LOADS_OF_SETS = 2048 };
+enum { PB_TLB_SWEEP_LOADS = 512, PB_TLB_SWEEP_LOADS_OF_SETS = 2048 };
 
-/* Bytes of plain memory that pages may take: all that is free less a reserve for everybody else, or
+/* Bytes of plain memory that pages may take: all that is free less a reserve for all others, or
  * half of very little. */
-uint64_t pb_reach_room(const struct pb_bench *bench);
+uint64_t pb_tlb_sweep_bytes_max(const struct pb_bench *bench);
 
 /* The phase of pages 2, 4, … 64 MiB apart. */
-const char *pb_reach_phase(uint64_t stride_bytes);
+const char *pb_tlb_sweep_phase(uint64_t stride_bytes);
 
 /*
  * Sweeps over numbers of pages, past L1. Between two numbers that differ in their latencies the
@@ -43,9 +43,9 @@ const char *pb_reach_phase(uint64_t stride_bytes);
  * set of translations after the other overflows (M16 4.4).
  *
  * The largest number comes first: the device then lays out its memory once, and where it has less
- * than was asked for, reach->most_pages is halved until it fits. Errors are the device's.
+ * than was requested, sweep->most_pages is halved until it fits. Errors are the device's.
  */
-enum pb_status pb_reach_sweep(struct pb_bench *bench, struct pb_reach *reach,
-                              struct pb_recording *recording, struct pb_error *err);
+enum pb_status pb_tlb_sweep_run(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
+                                struct pb_recording *recording, struct pb_error *err);
 
 #endif

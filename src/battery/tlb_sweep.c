@@ -1,5 +1,5 @@
-/* Sweeps over pages, and their knees; see reach.h. */
-#include "battery/reach.h"
+/* Sweeps over pages, and their knees; see tlb_sweep.h. */
+#include "battery/tlb_sweep.h"
 
 #include <math.h>
 
@@ -20,7 +20,7 @@ struct lap {
     double median_cycles;
 };
 
-uint64_t pb_reach_room(const struct pb_bench *bench)
+uint64_t pb_tlb_sweep_bytes_max(const struct pb_bench *bench)
 {
     const uint64_t reserve_bytes = (uint64_t)1 << 30;
     uint64_t free_bytes = bench->info.memory_free_bytes;
@@ -28,7 +28,7 @@ uint64_t pb_reach_room(const struct pb_bench *bench)
     return free_bytes > 2 * reserve_bytes ? free_bytes - reserve_bytes : free_bytes / 2;
 }
 
-const char *pb_reach_phase(uint64_t stride_bytes)
+const char *pb_tlb_sweep_phase(uint64_t stride_bytes)
 {
     static const char *const phases[] = {"stride2",  "stride4",  "stride8",
                                          "stride16", "stride32", "stride64"};
@@ -41,21 +41,21 @@ const char *pb_reach_phase(uint64_t stride_bytes)
     return phases[i];
 }
 
-static enum pb_status take(struct pb_bench *bench, const struct pb_reach *reach, uint64_t pages,
+static enum pb_status take(struct pb_bench *bench, const struct pb_tlb_sweep *sweep, uint64_t pages,
                            struct pb_recording *recording, struct lap *lap_out,
                            struct pb_error *err)
 {
     struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
                            .order = PB_ORDER_GIVEN,
-                           .phase = reach->phase,
-                           .footprint_bytes = pages * reach->stride_bytes,
-                           .stride_bytes = reach->stride_bytes,
-                           .offset_bytes = reach->offset_bytes,
+                           .phase = sweep->phase,
+                           .footprint_bytes = pages * sweep->stride_bytes,
+                           .stride_bytes = sweep->stride_bytes,
+                           .offset_bytes = sweep->offset_bytes,
                            .offset_count = (size_t)pages,
-                           .warm = pages < reach->record_loads ? 2 * pages : pages,
-                           .record = pages < reach->record_loads ? pages : reach->record_loads,
-                           .repeat = reach->repeat,
-                           .alias_bytes = reach->alias_bytes};
+                           .warm = pages < sweep->record_loads ? 2 * pages : pages,
+                           .record = pages < sweep->record_loads ? pages : sweep->record_loads,
+                           .repeat = sweep->repeat,
+                           .alias_bytes = sweep->alias_bytes};
     struct pb_walk_result result;
     enum pb_status status = pb_walk_take(bench, &walk, recording, &result, err);
 
@@ -117,11 +117,11 @@ static bool is_slower_twice(const struct pb_recording *recording, const struct l
 }
 
 /* From the slower number on: finely, as far as pages go. */
-static enum pb_status walk_beyond(struct pb_bench *bench, const struct pb_reach *reach,
+static enum pb_status walk_beyond(struct pb_bench *bench, const struct pb_tlb_sweep *sweep,
                                   uint64_t pages, struct pb_recording *recording,
                                   struct pb_error *err)
 {
-    uint64_t last = pages + FAR_PAGES < reach->most_pages ? pages + FAR_PAGES : reach->most_pages;
+    uint64_t last = pages + FAR_PAGES < sweep->most_pages ? pages + FAR_PAGES : sweep->most_pages;
     enum pb_status status = PB_OK;
 
     for (uint64_t n = pages + 1; n <= last && n <= BEYOND_PAGES; n++) {
@@ -129,7 +129,7 @@ static enum pb_status walk_beyond(struct pb_bench *bench, const struct pb_reach 
 
         if (n > pages + CLOSE_PAGES && n % GROUP_PAGES > 1)
             continue;
-        status = take(bench, reach, n, recording, &lap, err);
+        status = take(bench, sweep, n, recording, &lap, err);
         if (status != PB_OK)
             break;
     }
@@ -137,7 +137,7 @@ static enum pb_status walk_beyond(struct pb_bench *bench, const struct pb_reach 
 }
 
 /* Halves what lies between a number of pages and one that is slower. */
-static enum pb_status find_knee(struct pb_bench *bench, struct pb_reach *reach,
+static enum pb_status find_knee(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
                                 const struct lap *before, uint64_t slower_pages,
                                 struct pb_recording *recording, struct pb_error *err)
 {
@@ -146,10 +146,10 @@ static enum pb_status find_knee(struct pb_bench *bench, struct pb_reach *reach,
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
         struct lap lap, again;
-        enum pb_status status = take(bench, reach, middle, recording, &lap, err);
+        enum pb_status status = take(bench, sweep, middle, recording, &lap, err);
 
         if (status == PB_OK)
-            status = take(bench, reach, middle, recording, &again, err);
+            status = take(bench, sweep, middle, recording, &again, err);
         if (status != PB_OK)
             return status;
         if (is_slower(recording, before, &lap) || is_slower_twice(recording, before, &lap, &again))
@@ -157,51 +157,51 @@ static enum pb_status find_knee(struct pb_bench *bench, struct pb_reach *reach,
         else
             low = middle;
     }
-    reach->slower_pages = high;
-    return walk_beyond(bench, reach, high, recording, err);
+    sweep->slower_pages = high;
+    return walk_beyond(bench, sweep, high, recording, err);
 }
 
-static uint64_t next_count(const struct pb_reach *reach, uint64_t pages)
+static uint64_t next_count(const struct pb_tlb_sweep *sweep, uint64_t pages)
 {
     uint64_t octave = 1;
 
-    if (pages < reach->each_pages)
+    if (pages < sweep->each_pages)
         return pages + 1;
     while (2 * octave <= pages)
         octave *= 2;
-    return pages + (octave >= reach->per_octave ? octave / reach->per_octave : 1);
+    return pages + (octave >= sweep->per_octave ? octave / sweep->per_octave : 1);
 }
 
-static enum pb_status take_most(struct pb_bench *bench, struct pb_reach *reach,
+static enum pb_status take_most(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
                                 struct pb_recording *recording, struct lap *lap_out,
                                 struct pb_error *err)
 {
     for (;;) {
-        enum pb_status status = take(bench, reach, reach->most_pages, recording, lap_out, err);
+        enum pb_status status = take(bench, sweep, sweep->most_pages, recording, lap_out, err);
 
-        if (status != PB_NO_MEMORY || reach->most_pages < 4)
+        if (status != PB_NO_MEMORY || sweep->most_pages < 4)
             return status;
-        reach->most_pages /= 2;
+        sweep->most_pages /= 2;
     }
 }
 
-enum pb_status pb_reach_sweep(struct pb_bench *bench, struct pb_reach *reach,
-                              struct pb_recording *recording, struct pb_error *err)
+enum pb_status pb_tlb_sweep_run(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
+                                struct pb_recording *recording, struct pb_error *err)
 {
     struct lap most, lap, before = {.pages = 0};
     size_t knees = 0;
-    enum pb_status status = take_most(bench, reach, recording, &most, err);
+    enum pb_status status = take_most(bench, sweep, recording, &most, err);
 
-    reach->slower_pages = 0;
-    for (uint64_t pages = 1; status == PB_OK; pages = next_count(reach, pages)) {
-        bool is_last = pages >= reach->most_pages;
+    sweep->slower_pages = 0;
+    for (uint64_t pages = 1; status == PB_OK; pages = next_count(sweep, pages)) {
+        bool is_last = pages >= sweep->most_pages;
 
         lap = most;
         if (!is_last)
-            status = take(bench, reach, pages, recording, &lap, err);
+            status = take(bench, sweep, pages, recording, &lap, err);
         if (status == PB_OK && before.pages > 0 && lap.pages > before.pages + 1 &&
             knees < KNEES_MAX && is_slower(recording, &before, &lap)) {
-            status = find_knee(bench, reach, &before, lap.pages, recording, err);
+            status = find_knee(bench, sweep, &before, lap.pages, recording, err);
             knees++;
         }
         before = lap;

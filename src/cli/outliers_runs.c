@@ -7,18 +7,18 @@
 
 #include "cli/outliers.h"
 
-static enum pb_status add_path(struct pb_pasts *pasts, const char *folder, const char *name,
+static enum pb_status add_path(struct pb_earlier_runs *runs, const char *folder, const char *name,
                                struct pb_error *err)
 {
-    char **paths = realloc(pasts->paths, (pasts->count + 1) * sizeof(*paths));
+    char **paths = realloc(runs->paths, (runs->count + 1) * sizeof(*paths));
 
     if (paths != NULL)
-        pasts->paths = paths;
+        runs->paths = paths;
     if (paths == NULL ||
-        asprintf(&paths[pasts->count], "%s%s%s", folder, folder[0] == '\0' ? "" : "/", name) < 0)
+        asprintf(&paths[runs->count], "%s%s%s", folder, folder[0] == '\0' ? "" : "/", name) < 0)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu baselines",
-                       pasts->count + 1);
-    pasts->count++;
+                       runs->count + 1);
+    runs->count++;
     return PB_OK;
 }
 
@@ -29,7 +29,8 @@ static int is_fleet_file(const struct dirent *entry)
     return entry->d_name[0] != '.' && length > 3 && strcmp(entry->d_name + length - 3, ".h5") == 0;
 }
 
-static enum pb_status add_folder(struct pb_pasts *pasts, const char *folder, struct pb_error *err)
+static enum pb_status add_folder(struct pb_earlier_runs *runs, const char *folder,
+                                 struct pb_error *err)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, is_fleet_file, alphasort);
@@ -39,7 +40,7 @@ static enum pb_status add_folder(struct pb_pasts *pasts, const char *folder, str
         return pb_fail(err, PB_IO, "%s: cannot be read: %s", folder, strerror(errno));
     for (int i = 0; i < count; i++) {
         if (status == PB_OK)
-            status = add_path(pasts, folder, entries[i]->d_name, err);
+            status = add_path(runs, folder, entries[i]->d_name, err);
         free(entries[i]);
     }
     free(entries);
@@ -48,19 +49,20 @@ static enum pb_status add_folder(struct pb_pasts *pasts, const char *folder, str
     return status;
 }
 
-enum pb_status pb_pasts_add(struct pb_pasts *pasts, const char *path, struct pb_error *err)
+enum pb_status pb_earlier_runs_add(struct pb_earlier_runs *runs, const char *path,
+                                   struct pb_error *err)
 {
     struct stat about;
 
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        return add_folder(pasts, path, err);
-    return add_path(pasts, "", path, err);
+        return add_folder(runs, path, err);
+    return add_path(runs, "", path, err);
 }
 
-void pb_pasts_clear(struct pb_pasts *pasts)
+void pb_earlier_runs_clear(struct pb_earlier_runs *runs)
 {
-    for (size_t i = 0; i < pasts->count; i++)
-        free(pasts->paths[i]);
-    free(pasts->paths);
-    *pasts = (struct pb_pasts){0};
+    for (size_t i = 0; i < runs->count; i++)
+        free(runs->paths[i]);
+    free(runs->paths);
+    *runs = (struct pb_earlier_runs){0};
 }

@@ -115,10 +115,10 @@ static enum pb_status walk_both(struct pb_bench *bench, const struct pb_search *
     return status;
 }
 
-enum pb_status pb_search_spread(struct pb_bench *bench, const struct pb_search *search,
-                                uint64_t footprint_bytes, uint64_t stride_bytes,
-                                struct pb_recording *recording, struct pb_walk_result *result_out,
-                                struct pb_error *err)
+enum pb_status pb_search_sampled(struct pb_bench *bench, const struct pb_search *search,
+                                 uint64_t footprint_bytes, uint64_t stride_bytes,
+                                 struct pb_recording *recording, struct pb_walk_result *result_out,
+                                 struct pb_error *err)
 {
     uint64_t step = (footprint_bytes / SAMPLES_MAX / STRETCH_GRAIN + 1) * STRETCH_GRAIN;
     struct spread spread = {.stride_bytes = stride_bytes,

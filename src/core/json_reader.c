@@ -1,5 +1,5 @@
 /* Sticky reading of JSON objects; see reader.h. */
-#include "device/sim/reader.h"
+#include "core/json_reader.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,14 +8,14 @@
 
 static const struct pb_json nothing = {NULL, "", ""};
 
-void pb_sim_read_only(struct pb_sim_reader *reader, const struct pb_json *object,
-                      const char *const *known)
+void pb_json_read_only(struct pb_json_reader *reader, const struct pb_json *object,
+                       const char *const *known)
 {
     if (reader->status == PB_OK)
         reader->status = pb_json_only(object, known, reader->err);
 }
 
-static struct pb_json read_member(struct pb_sim_reader *reader, const struct pb_json *object,
+static struct pb_json read_member(struct pb_json_reader *reader, const struct pb_json *object,
                                   const char *key, bool required)
 {
     struct pb_json child = nothing;
@@ -25,22 +25,22 @@ static struct pb_json read_member(struct pb_sim_reader *reader, const struct pb_
     return child;
 }
 
-struct pb_json pb_sim_read_member(struct pb_sim_reader *reader, const struct pb_json *object,
-                                  const char *key)
+struct pb_json pb_json_read_member(struct pb_json_reader *reader, const struct pb_json *object,
+                                   const char *key)
 {
     return read_member(reader, object, key, true);
 }
 
-struct pb_json pb_sim_read_optional(struct pb_sim_reader *reader, const struct pb_json *object,
-                                    const char *key)
+struct pb_json pb_json_read_optional(struct pb_json_reader *reader, const struct pb_json *object,
+                                     const char *key)
 {
     return read_member(reader, object, key, false);
 }
 
-size_t pb_sim_read_array(struct pb_sim_reader *reader, const struct pb_json *object,
-                         const char *key, size_t low, size_t high, struct pb_json *array_out)
+size_t pb_json_read_array(struct pb_json_reader *reader, const struct pb_json *object,
+                          const char *key, size_t low, size_t high, struct pb_json *array_out)
 {
-    struct pb_json array = pb_sim_read_member(reader, object, key);
+    struct pb_json array = pb_json_read_member(reader, object, key);
     size_t size = 0;
 
     if (reader->status == PB_OK)
@@ -49,8 +49,8 @@ size_t pb_sim_read_array(struct pb_sim_reader *reader, const struct pb_json *obj
     return size;
 }
 
-struct pb_json pb_sim_read_element(struct pb_sim_reader *reader, const struct pb_json *array,
-                                   size_t i)
+struct pb_json pb_json_read_element(struct pb_json_reader *reader, const struct pb_json *array,
+                                    size_t i)
 {
     struct pb_json child = nothing;
 
@@ -59,10 +59,10 @@ struct pb_json pb_sim_read_element(struct pb_sim_reader *reader, const struct pb
     return child;
 }
 
-int64_t pb_sim_read_integer(struct pb_sim_reader *reader, const struct pb_json *object,
-                            const char *key, int64_t low, int64_t high)
+int64_t pb_json_read_integer(struct pb_json_reader *reader, const struct pb_json *object,
+                             const char *key, int64_t low, int64_t high)
 {
-    struct pb_json at = pb_sim_read_member(reader, object, key);
+    struct pb_json at = pb_json_read_member(reader, object, key);
     int64_t value = 0;
 
     if (reader->status == PB_OK)
@@ -70,10 +70,10 @@ int64_t pb_sim_read_integer(struct pb_sim_reader *reader, const struct pb_json *
     return value;
 }
 
-double pb_sim_read_number(struct pb_sim_reader *reader, const struct pb_json *object,
-                          const char *key, double low, double high)
+double pb_json_read_number(struct pb_json_reader *reader, const struct pb_json *object,
+                           const char *key, double low, double high)
 {
-    struct pb_json at = pb_sim_read_member(reader, object, key);
+    struct pb_json at = pb_json_read_member(reader, object, key);
     double value = 0.0;
 
     if (reader->status == PB_OK)
@@ -81,34 +81,34 @@ double pb_sim_read_number(struct pb_sim_reader *reader, const struct pb_json *ob
     return value;
 }
 
-uint64_t pb_sim_read_power_of_two(struct pb_sim_reader *reader, const struct pb_json *object,
-                                  const char *key, int64_t low, int64_t high)
+uint64_t pb_json_read_power_of_two(struct pb_json_reader *reader, const struct pb_json *object,
+                                   const char *key, int64_t low, int64_t high)
 {
-    struct pb_json at = pb_sim_read_member(reader, object, key);
+    struct pb_json at = pb_json_read_member(reader, object, key);
     int64_t value = 0;
 
     if (reader->status == PB_OK)
         reader->status = pb_json_integer(&at, low, high, &value, reader->err);
     if (reader->status == PB_OK && (value & (value - 1)) != 0)
-        pb_sim_read_refuse(reader, &at, "a power of two");
+        pb_json_read_refuse(reader, &at, "a power of two");
     return (uint64_t)value;
 }
 
-void pb_sim_read_integer_or(struct pb_sim_reader *reader, const struct pb_json *object,
-                            const char *key, int64_t low, int64_t high, uint32_t *value_inout)
+void pb_json_read_integer_or(struct pb_json_reader *reader, const struct pb_json *object,
+                             const char *key, int64_t low, int64_t high, uint32_t *value_inout)
 {
-    if (pb_sim_read_optional(reader, object, key).value != NULL)
-        *value_inout = (uint32_t)pb_sim_read_integer(reader, object, key, low, high);
+    if (pb_json_read_optional(reader, object, key).value != NULL)
+        *value_inout = (uint32_t)pb_json_read_integer(reader, object, key, low, high);
 }
 
-void pb_sim_read_number_or(struct pb_sim_reader *reader, const struct pb_json *object,
-                           const char *key, double low, double high, double *value_inout)
+void pb_json_read_number_or(struct pb_json_reader *reader, const struct pb_json *object,
+                            const char *key, double low, double high, double *value_inout)
 {
-    if (pb_sim_read_optional(reader, object, key).value != NULL)
-        *value_inout = pb_sim_read_number(reader, object, key, low, high);
+    if (pb_json_read_optional(reader, object, key).value != NULL)
+        *value_inout = pb_json_read_number(reader, object, key, low, high);
 }
 
-uint64_t pb_sim_read_mask(struct pb_sim_reader *reader, const struct pb_json *at)
+uint64_t pb_json_read_mask(struct pb_json_reader *reader, const struct pb_json *at)
 {
     const char *text = "";
     char *end = NULL;
@@ -121,20 +121,20 @@ uint64_t pb_sim_read_mask(struct pb_sim_reader *reader, const struct pb_json *at
     mask = strtoull(text, &end, 16);
     if (strncmp(text, "0x", 2) != 0 || strlen(text) > 18 || end == text + 2 || *end != '\0' ||
         mask == 0)
-        pb_sim_read_refuse(reader, at, "a hex mask such as \"0x80\"");
+        pb_json_read_refuse(reader, at, "a hex mask such as \"0x80\"");
     return mask;
 }
 
-void pb_sim_read_text(struct pb_sim_reader *reader, const struct pb_json *object, const char *key,
-                      char *field, size_t field_size)
+void pb_json_read_text(struct pb_json_reader *reader, const struct pb_json *object, const char *key,
+                       char *field, size_t field_size)
 {
-    struct pb_json at = pb_sim_read_member(reader, object, key);
+    struct pb_json at = pb_json_read_member(reader, object, key);
     const char *text = "";
 
     if (reader->status == PB_OK)
         reader->status = pb_json_text(&at, &text, reader->err);
     if (reader->status == PB_OK && (text[0] == '\0' || strlen(text) >= field_size))
-        pb_sim_read_refuse(reader, &at, "a text of 1 to %zu bytes", field_size - 1);
+        pb_json_read_refuse(reader, &at, "a text of 1 to %zu bytes", field_size - 1);
     if (reader->status == PB_OK)
         memcpy(field, text, strlen(text) + 1);
 }
@@ -152,10 +152,10 @@ static void list_words(const char *const *words, char *list, size_t size)
     }
 }
 
-int pb_sim_read_word(struct pb_sim_reader *reader, const struct pb_json *object, const char *key,
-                     const char *const *words)
+int pb_json_read_word(struct pb_json_reader *reader, const struct pb_json *object, const char *key,
+                      const char *const *words)
 {
-    struct pb_json at = pb_sim_read_member(reader, object, key);
+    struct pb_json at = pb_json_read_member(reader, object, key);
     const char *text = "";
     char list[96];
 
@@ -167,12 +167,12 @@ int pb_sim_read_word(struct pb_sim_reader *reader, const struct pb_json *object,
         if (strcmp(text, words[i]) == 0)
             return i;
     list_words(words, list, sizeof(list));
-    pb_sim_read_refuse(reader, &at, "%s", list);
+    pb_json_read_refuse(reader, &at, "%s", list);
     return 0;
 }
 
-void pb_sim_read_refuse(struct pb_sim_reader *reader, const struct pb_json *at,
-                        const char *expected, ...)
+void pb_json_read_refuse(struct pb_json_reader *reader, const struct pb_json *at,
+                         const char *expected, ...)
 {
     char text[128];
     va_list args;

@@ -4,7 +4,7 @@
  *   coarse    laps over footprints that grow by half octaves
  *   bisect    laps, then traces, halve what lies between; a trace shows the few misses of one line
  *             too many, a lap only those of many
- *   confirm   the edge is asked again
+ *   confirm   the edge is measured again
  */
 #include <math.h>
 
@@ -16,10 +16,10 @@ enum {
     COARSE_MAX = 64,
     MANY_MISSES = 8, /* and one in MANY_SHARE: no spikes, need not be asked twice */
     MANY_SHARE = 256,
-    ASK_TIMES = 6,    /* one walk, where its few misses might be spikes, */
-    ASK_MISSES = 3,   /* which of all its times together are no more than so many, */
-    ASK_SHARE = 2048, /* and one in so many */
-    MISSED_MAX = 2048 /* slots that are remembered from one asking to the next */
+    RECHECK_TIMES = 6,    /* one walk, where its few misses might be spikes, */
+    RECHECK_MISSES = 3,   /* which of all its times together are no more than so many, */
+    RECHECK_SHARE = 2048, /* and one in so many */
+    MISSED_MAX = 2048     /* slots that are remembered from one measurement to the next */
 };
 
 /* Slots that missed when one footprint was asked about, time after time. */
@@ -36,7 +36,7 @@ struct sweep {
     double slow_cycles; /* a lap's average from here on is slower than hits */
 };
 
-/* One stride, or 1/64 where laps are sampled: finer than this the edge is not asked for. */
+/* One stride, or 1/64 where laps are sampled: the edge is not searched finer than this. */
 static uint64_t grain(const struct pb_search *search, uint64_t footprint_bytes)
 {
     uint64_t bytes = search->exact ? search->stride_bytes : footprint_bytes / 64;
@@ -91,7 +91,7 @@ static uint64_t first_window(const struct pb_bench *bench, const struct pb_searc
 }
 
 /*
- * Does the walk still miss in its steady state? Few misses are asked for again: those of a set that
+ * Does the walk still miss in its steady state? Few misses are measured again: those of a set that
  * overflows come back, to one of its lines or at least at all, whatever the policy; spikes, which
  * may look like misses, are rare and fall on a line once.
  */
@@ -103,7 +103,7 @@ static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *
     struct pb_walk walk = pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
     uint64_t loads = walk.record, window = first_window(bench, search, &walk);
     struct missed missed = {.count = 0};
-    size_t times = search->exact ? ASK_TIMES : 1, sum = 0, asked = 0;
+    size_t times = search->exact ? RECHECK_TIMES : 1, sum = 0, rechecked = 0;
     bool over = false;
 
     for (size_t time = window > 0 ? 0 : 1; time <= times && !over; time++) {
@@ -120,8 +120,8 @@ static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *
         over = misses >= many_of(search, result.count);
         if (time > 0 && search->exact) {
             sum += misses;
-            asked += result.count;
-            over = over || missed.again || sum > ASK_MISSES + asked / ASK_SHARE;
+            rechecked += result.count;
+            over = over || missed.again || sum > RECHECK_MISSES + rechecked / RECHECK_SHARE;
         }
         if (time == 1 && misses == 0)
             break;
@@ -260,7 +260,7 @@ static enum pb_status bisect(struct pb_bench *bench, struct pb_search *search,
 
 /*
  * The record of a lap is pieced together from several launches, and a policy that draws its victims
- * may put its few misses outside every piece. So the size that seems to fit is asked again, and
+ * may put its few misses outside every piece. So the size that seems to fit is measured again, and
  * steps down, ever farther, until it does.
  */
 static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search, uint64_t least,
