@@ -577,13 +577,17 @@ static bool are_most_passes_full(const struct scene *scene, uint64_t ways)
     return 2 * full > scene->chases.of_kind[PB_CHASE_CONFLICT];
 }
 
-/* Does the best hypothesis explain what misses? One set explains anything that misses. */
+/*
+ * Does the best hypothesis explain what misses? One set explains anything that misses, and sets that
+ * no added line overfills show nothing of their index.
+ */
 static bool is_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
 {
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
 
     count_explained(scene, explained_out, all_out);
-    if (best->index == PB_INDEX_UNKNOWN || *all_out == 0) /* nothing is explained by any index */
+    if (best->index == PB_INDEX_UNKNOWN || *all_out == 0 || /* nothing is explained by any index */
+        scene->hypotheses.items[0].fit.conflicts == 0)
         return false;
     if ((double)*explained_out < (1.0 - unexplained_share) * (double)*all_out)
         return false;
