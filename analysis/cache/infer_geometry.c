@@ -427,6 +427,21 @@ static void state_number(struct pb_parameter *answer, const struct pb_hypotheses
                             method);
 }
 
+/* Has another hypothesis that is possible another one? A word or masks have no interval. */
+static bool is_open(const struct pb_hypotheses *hypotheses,
+                    uint64_t (*number)(const struct pb_geometry *))
+{
+    uint64_t best = number(&hypotheses->items[0].geometry);
+    bool is_other = false;
+
+    for (size_t i = 1; i < hypotheses->count && !is_other; i++) {
+        uint64_t other = number(&hypotheses->items[i].geometry);
+
+        is_other = other != best && share_of(hypotheses, number, other) >= possible_share;
+    }
+    return is_other;
+}
+
 /* Misses that the best hypothesis explains, and all of them. */
 static void count_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
 {
@@ -466,6 +481,10 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
         pb_parameter_set_none(
             masks, "not applicable: line number modulo %llu, no power of two, has no masks",
             (unsigned long long)best->sets);
+        return;
+    }
+    if (is_open(&scene->hypotheses, masks_of)) {
+        pb_parameter_set_none(masks, "ambiguous: geometries with other masks are as possible");
         return;
     }
     if (best->index == PB_INDEX_XOR && scene->most_bytes < UINT64_MAX) {
@@ -558,11 +577,15 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
                               "not applicable: one set needs no index");
         return;
     }
-    pb_parameter_set_word(pb_case_answer(at, "index_kind"),
-                          best->index == PB_INDEX_MODULO ? "modulo" : "xor",
-                          agreement * share_of(hypotheses, index_of, index_of(best)),
-                          "%.190s; over address bits of the chases, %#llx", method,
-                          (unsigned long long)pb_geometry_varied_bits(&scene->chases));
+    if (is_open(hypotheses, index_of))
+        pb_parameter_set_none(pb_case_answer(at, "index_kind"),
+                              "ambiguous: geometries with another index are as possible");
+    else
+        pb_parameter_set_word(pb_case_answer(at, "index_kind"),
+                              best->index == PB_INDEX_MODULO ? "modulo" : "xor",
+                              agreement * share_of(hypotheses, index_of, index_of(best)),
+                              "%.190s; over address bits of the chases, %#llx", method,
+                              (unsigned long long)pb_geometry_varied_bits(&scene->chases));
     state_masks(at, scene, agreement);
 }
 
@@ -578,8 +601,8 @@ static bool are_most_passes_full(const struct scene *scene, uint64_t ways)
 }
 
 /*
- * Does the best hypothesis explain what misses? One set explains anything that misses, and sets that
- * no added line overfills show nothing of their index.
+ * Does the best hypothesis explain what misses? One set explains anything that misses, and sets
+ * that no added line overfills show nothing of their index.
  */
 static bool is_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
 {
