@@ -64,7 +64,7 @@ static void widen(struct device *device, struct pb_parameter *parameter, double 
     struct pb_estimate e = parameter->numbers[0];
     char method[PB_MESSAGE_LENGTH];
 
-    if (parameter->kind != PB_VALUE_NUMBER || (e.low <= also && also <= e.high))
+    if (parameter->kind != PB_VALUE_NUMBER || isnan(also) || (e.low <= also && also <= e.high))
         return;
     e.low = fmin(e.low, also);
     e.high = fmax(e.high, also);
@@ -75,17 +75,19 @@ static void widen(struct device *device, struct pb_parameter *parameter, double 
 }
 
 /*
- * A number of structure that nearly all of its own evidence speaks against is not the one. A word
- * may be one of many as good ones, as the launch shape of a plateau is.
+ * A number of structure, or where a curve changes, that nearly all of its own evidence speaks
+ * against is not the one. A word may be one of many as good ones, as the launch shape of a plateau
+ * is.
  */
 static void values_with_evidence(struct device *device)
 {
     for (size_t i = 0; i < device->parameters->count; i++) {
         struct pb_parameter *parameter = &device->parameters->items[i];
+        enum pb_value_family family = pb_confidence_family(parameter->memory, parameter->name);
         char reason[PB_MESSAGE_LENGTH];
 
         if (parameter->kind != PB_VALUE_NUMBER || parameter->votes >= PB_VOTES_LEAST ||
-            pb_confidence_family(parameter->memory, parameter->name) != PB_FAMILY_STRUCTURE)
+            (family != PB_FAMILY_STRUCTURE && family != PB_FAMILY_EDGE))
             continue;
         snprintf(reason, sizeof(reason), "unexplained: nearly all evidence is against it: %.180s",
                  parameter->method);

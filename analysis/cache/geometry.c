@@ -690,6 +690,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
         fit->misses += lines * each - lines;
         fit->misses_wrong += lines * each > missed + each ? lines * each - missed - each : 0;
     }
+    fit->conflicts += conflicts.count > 0;
     fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
     fit->hits_wrong += other;
     if (!all_open && conflicts.lacking > lines + chase->added_missed)

@@ -85,8 +85,13 @@ static enum pb_status read_sweep(const struct pb_cache_level *level, uint64_t ca
     return PB_OK;
 }
 
-/* How laps that surely fit scatter: the smallest quarter of the sweep's footprints. */
-static double scatter_of_laps(const struct sweep *sweep, double reference)
+/*
+ * Laps that fit, and how they scatter: those of the smallest quarter of the sweep's footprints, and
+ * the reference where it is no slower. One that is was no reference: its array, of a part of what
+ * the driver states, did not fit.
+ */
+static void find_laps_that_fit(const struct sweep *sweep, double reference,
+                               struct pb_sweep_model *model)
 {
     double low = INFINITY, high = -INFINITY;
 
@@ -96,7 +101,9 @@ static double scatter_of_laps(const struct sweep *sweep, double reference)
         low = fmin(low, lap); /* both pass over what is no lap */
         high = fmax(high, lap);
     }
-    return fmax(fmax(lap_noise_cycles, lap_noise * reference), high - low);
+    model->lap_cycles = low <= high ? fmin(reference, high) : reference;
+    model->lap_noise_cycles =
+        fmax(fmax(lap_noise_cycles, lap_noise * model->lap_cycles), high - low);
 }
 
 /*
@@ -134,8 +141,7 @@ static struct pb_sweep_model make_model(const struct pb_cache_level *level,
                                    .outlier_rate = expect_outliers(level)};
 
     model.miss_penalty_cycles = fmax(1.0, miss_cycles - hit->cycles.value);
-    model.lap_cycles = isnan(hit->lap_cycles) ? hit->cycles.value : hit->lap_cycles;
-    model.lap_noise_cycles = scatter_of_laps(sweep, model.lap_cycles);
+    find_laps_that_fit(sweep, isnan(hit->lap_cycles) ? hit->cycles.value : hit->lap_cycles, &model);
     return model;
 }
 

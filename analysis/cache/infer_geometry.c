@@ -37,6 +37,9 @@ static const double possible_share = 0.01;
 /* An index that leaves more of the misses unexplained than this is none. */
 static const double unexplained_share = 0.25;
 
+/* Bits of an index that may be wrong, at most: they are as many as are expected. */
+static const double most_doubt = 0.02;
+
 /* Hypotheses of each line that are scored by all chases. */
 enum { FINALISTS = 4, PIECES_MAX = 60, FIRST_WORK = 8192, LAST_WORK = 262144 };
 
@@ -49,8 +52,11 @@ enum { PLACES_MIN = 5, LACKING_MIN = 4, LINE_MAX = 1024 };
 /* Of places: agreement of the rest of the evidence is not counted. */
 static const double line_agreement = 0.98;
 
-/* Places where hits and misses meet by noise, at most: a spike makes two of them. */
-static const double noise_most = 0.4;
+/*
+ * Of places by noise, which come in pairs about a spike that joins a line's other sectors: prior
+ * Beta(1/2, this) of their share. Of those about a spike alone all shares are possible.
+ */
+static const double noise_prior_right = 9.5;
 
 /* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
 static const uint64_t least_sector_bytes = 32;
@@ -424,6 +430,21 @@ static void state_number(struct pb_parameter *answer, const struct pb_hypotheses
                             method);
 }
 
+/* Has another hypothesis that is possible another one? A word or masks have no interval. */
+static bool is_open(const struct pb_hypotheses *hypotheses,
+                    uint64_t (*number)(const struct pb_geometry *))
+{
+    uint64_t best = number(&hypotheses->items[0].geometry);
+    bool is_other = false;
+
+    for (size_t i = 1; i < hypotheses->count && !is_other; i++) {
+        uint64_t other = number(&hypotheses->items[i].geometry);
+
+        is_other = other != best && share_of(hypotheses, number, other) >= possible_share;
+    }
+    return is_other;
+}
+
 /* Misses that the best hypothesis explains, and all of them. */
 static void count_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
 {
@@ -438,22 +459,20 @@ static void count_explained(const struct scene *scene, size_t *explained_out, si
     *explained_out = *all_out > wrong ? *all_out - wrong : 0;
 }
 
-/* Bits that single pairs show are believed where noise makes so few pairs that none of them is. */
-static bool is_noise_rare(const struct scene *scene, size_t thin)
+/* How many far bits of the masks are expected to be wrong, by the pairs that are noise. */
+static double far_doubt(const struct scene *scene)
 {
-    enum { MANY_PAIRS = 100 };
-    static const double noise_share = 0.02;
-    double noise = (double)scene->hypotheses.items[0].fit.hits_wrong;
-    double pairs = (double)scene->chases.missing_count;
+    const struct pb_hypothesis *best = &scene->hypotheses.items[0];
+    double noise = (double)(best->fit.hits_wrong + best->fit.elsewhere) + 0.5;
 
-    return pairs >= MANY_PAIRS && (double)thin * noise <= noise_share * pairs;
+    noise = fmin(1.0, noise / ((double)scene->chases.missing_count + 1.0));
+    return pb_geometry_far_doubt(&scene->chases, &best->geometry, noise);
 }
 
 static void state_masks(const struct pb_case *at, const struct scene *scene, double agreement)
 {
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
     struct pb_parameter *masks = pb_case_answer(at, "index_masks");
-    struct pb_far_bits far = pb_geometry_far_bits(&scene->chases);
     uint64_t masks_out[64], bits = pb_geometry_varied_bits(&scene->chases);
     const char *how = "any other basis of the same space is the same index, and other bits are not "
                       "excluded";
@@ -465,19 +484,18 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
             (unsigned long long)best->sets);
         return;
     }
-    if (best->index == PB_INDEX_XOR && scene->most_bytes < UINT64_MAX) {
-        far = (struct pb_far_bits){far.shown | far.unseen | far.thin, 0, 0};
-        bits &= ~far.shown;
-        how = "higher bits depend on where pages lie";
+    if (is_open(&scene->hypotheses, masks_of)) {
+        pb_parameter_set_none(masks, "ambiguous: geometries with other masks are as possible");
+        return;
     }
-    if (is_noise_rare(scene, (size_t)__builtin_popcountll(far.thin)))
-        far.thin = 0;
-    if ((far.unseen | far.thin) != 0 && best->index == PB_INDEX_XOR) {
+    if (best->index == PB_INDEX_XOR && scene->most_bytes < UINT64_MAX) {
+        bits &= ~pb_geometry_far_bits(&scene->chases);
+        how = "higher bits depend on where pages lie";
+    } else if (best->index == PB_INDEX_XOR && far_doubt(scene) > most_doubt) {
         pb_parameter_set_none(masks,
-                              "too few observations: %d far lines conflicted with none, and %d "
-                              "with a single other one: "
-                              "whether their address bits belong to the index is not certain",
-                              __builtin_popcountll(far.unseen), __builtin_popcountll(far.thin));
+                              "too few observations: %.2g of the address bits beyond the array are "
+                              "expected to be wrong, by noise among few lines that conflict",
+                              far_doubt(scene));
         return;
     }
     for (uint64_t set = 1; best->index == PB_INDEX_MODULO && set < best->sets; set *= 2)
@@ -555,11 +573,15 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
                               "not applicable: one set needs no index");
         return;
     }
-    pb_parameter_set_word(pb_case_answer(at, "index_kind"),
-                          best->index == PB_INDEX_MODULO ? "modulo" : "xor",
-                          agreement * share_of(hypotheses, index_of, index_of(best)),
-                          "%.190s; over address bits of the chases, %#llx", method,
-                          (unsigned long long)pb_geometry_varied_bits(&scene->chases));
+    if (is_open(hypotheses, index_of))
+        pb_parameter_set_none(pb_case_answer(at, "index_kind"),
+                              "ambiguous: geometries with another index are as possible");
+    else
+        pb_parameter_set_word(pb_case_answer(at, "index_kind"),
+                              best->index == PB_INDEX_MODULO ? "modulo" : "xor",
+                              agreement * share_of(hypotheses, index_of, index_of(best)),
+                              "%.190s; over address bits of the chases, %#llx", method,
+                              (unsigned long long)pb_geometry_varied_bits(&scene->chases));
     state_masks(at, scene, agreement);
 }
 
@@ -574,24 +596,21 @@ static bool are_most_passes_full(const struct scene *scene, uint64_t ways)
     return 2 * full > scene->chases.of_kind[PB_CHASE_CONFLICT];
 }
 
-/* Does the best hypothesis explain what misses? One set explains anything that misses. */
+/*
+ * Does the best hypothesis explain what misses? One set explains anything that misses, and sets
+ * that no added line overfills show nothing of their index.
+ */
 static bool is_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
 {
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
 
     count_explained(scene, explained_out, all_out);
-    if (best->index == PB_INDEX_UNKNOWN || *all_out == 0) /* nothing is explained by any index */
+    if (best->index == PB_INDEX_UNKNOWN || *all_out == 0 || /* nothing is explained by any index */
+        scene->hypotheses.items[0].fit.conflicts == 0)
         return false;
     if ((double)*explained_out < (1.0 - unexplained_share) * (double)*all_out)
         return false;
     return best->ways <= COMPARED_AT_ONCE || are_most_passes_full(scene, best->ways);
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const uint64_t *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
 }
 
 static size_t count_loads(const struct pb_cache_chases *chases)
@@ -609,12 +628,34 @@ static size_t count_loads(const struct pb_cache_chases *chases)
  */
 enum { PLACES_UNIT = 4096, OFTEN = 4 };
 
+/* Where hits and misses meet in a pass: a multiple of its unit, the sector or the stride. */
+struct place {
+    uint64_t at, unit;
+    bool is_single; /* of one sector, which alone misses or hits: it may as well be a spike's */
+};
+
+struct places {
+    struct place *items;
+    size_t count;
+    uint64_t unit; /* the least of them */
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *left = a, *right = b;
+
+    if (left->at != right->at)
+        return left->at > right->at ? 1 : -1;
+    if (left->unit != right->unit)
+        return left->unit > right->unit ? 1 : -1;
+    return left->is_single - right->is_single;
+}
+
 /* The places of one chase: first loads of sectors that are not like those of the sector before. */
 static size_t add_places(const struct pb_cache_chase *chase, const struct pb_geometry_hints *hints,
-                         uint64_t *places)
+                         struct place *places)
 {
-    uint64_t unit =
-        hints->sector_bytes > chase->stride_bytes ? hints->sector_bytes : chase->stride_bytes;
+    uint64_t unit = most(hints->sector_bytes, chase->stride_bytes);
     uint64_t before = UINT64_MAX, prefetched = 0;
     unsigned char seen = PB_OBSERVED_NEITHER;
     size_t count = 0;
@@ -631,8 +672,13 @@ static size_t add_places(const struct pb_cache_chase *chase, const struct pb_geo
         if (is_next && seen != PB_OBSERVED_NEITHER && chase->seen[i] != PB_OBSERVED_NEITHER &&
             seen != chase->seen[i] &&
             (hints->prefetch_bytes == 0 ||
-             (chase->seen[i] == PB_OBSERVED_MISS && !is_covered && here - unit >= prefetched)))
-            places[count++] = here;
+             (chase->seen[i] == PB_OBSERVED_MISS && !is_covered && here - unit >= prefetched))) {
+            bool is_single = count > 0 && places[count - 1].at == here - unit;
+
+            if (is_single)
+                places[count - 1].is_single = true;
+            places[count++] = (struct place){here, unit, is_single};
+        }
         before = sector;
         seen = chase->seen[i];
     }
@@ -640,36 +686,39 @@ static size_t add_places(const struct pb_cache_chase *chase, const struct pb_geo
 }
 
 static enum pb_status list_places(const struct pb_cache_chases *chases,
-                                  const struct pb_geometry_hints *hints, uint64_t **places_out,
-                                  size_t *count_out, struct pb_error *err)
+                                  const struct pb_geometry_hints *hints, struct places *places_out,
+                                  struct pb_error *err)
 {
-    uint64_t *places = malloc((count_loads(chases) + 1) * sizeof(*places));
+    struct place *places = malloc((count_loads(chases) + 1) * sizeof(*places));
     size_t count = 0, kept = 0, of_place = 0;
-    uint64_t last = 0;
+    uint64_t last = 0, unit = UINT64_MAX;
 
     if (places == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places",
                        count_loads(chases));
-    for (size_t i = 0; i < chases->count; i++)
-        if (chases->items[i].kind != PB_CHASE_CONFLICT)
-            count += add_places(&chases->items[i], hints, places + count);
-    qsort(places, count, sizeof(*places), by_address);
+    for (size_t i = 0; i < chases->count; i++) {
+        if (chases->items[i].kind == PB_CHASE_CONFLICT)
+            continue;
+        unit = least(unit, most(hints->sector_bytes, chases->items[i].stride_bytes));
+        count += add_places(&chases->items[i], hints, places + count);
+    }
+    qsort(places, count, sizeof(*places), by_place);
     for (size_t i = 0; i < count; i++)
-        if (i == 0 || places[i] != last) {
-            last = places[i];
-            places[kept++] = last % PLACES_UNIT;
+        if (i == 0 || places[i].at != last) {
+            last = places[i].at;
+            places[kept] = places[i];
+            places[kept++].at = last % PLACES_UNIT;
         }
     count = kept;
     kept = 0;
-    qsort(places, count, sizeof(*places), by_address);
+    qsort(places, count, sizeof(*places), by_place);
     for (size_t i = 0; i < count; i++) {
-        of_place = i > 0 && places[i] == last ? of_place + 1 : 1;
-        last = places[i];
+        of_place = i > 0 && places[i].at == last ? of_place + 1 : 1;
+        last = places[i].at;
         if (of_place <= OFTEN)
-            places[kept++] = last;
+            places[kept++] = places[i];
     }
-    *places_out = places;
-    *count_out = kept;
+    *places_out = (struct places){places, kept, unit};
     return PB_OK;
 }
 
@@ -690,20 +739,46 @@ static bool are_misses_noise(const struct scene *scene)
     return pb_tally_surprise(&seen, &scene->background) > PB_MISSES_BY_CHANCE;
 }
 
-/* Log likelihood of the places under a line: multiples of it, but for noise that lies anywhere. */
-static double likelihood_of_places(const uint64_t *places, size_t count, uint64_t unit,
-                                   uint64_t line, size_t *multiples_out)
+/* Log likelihood of the places, by single sectors or not, under a line and a share of noise. */
+static double likelihood_at(const struct places *places, uint64_t line, bool is_single,
+                            double noise)
 {
-    double noise;
-    size_t multiples = 0;
+    double sum = 0.0;
 
-    for (size_t i = 0; i < count; i++)
-        multiples += places[i] % line == 0;
-    *multiples_out = multiples;
-    noise = ((double)(count - multiples) + 0.5) / ((double)count + 10.0);
-    noise = fmin(noise, noise_most);
-    return (double)multiples * log((1.0 - noise) * (double)line / (double)unit) +
-           (double)(count - multiples) * log(noise);
+    for (size_t i = 0; i < places->count; i++) {
+        const struct place *place = &places->items[i];
+        double ratio = (double)most(line, place->unit) / (double)place->unit;
+
+        if (place->is_single == is_single)
+            sum += log(noise + (place->at % line == 0 ? (1.0 - noise) * ratio : 0.0));
+    }
+    return sum;
+}
+
+/*
+ * Log likelihood of the places under a line, but for a constant. They are multiples of it, or of
+ * the unit that they were seen in where that is longer, but for noise, which lies anywhere. Its
+ * share is integrated out, of places by single sectors by itself.
+ */
+static double likelihood_of_places(const struct places *places, uint64_t line)
+{
+    enum { STEPS = 64 };
+    double sum = 0.0;
+
+    for (int is_single = 0; is_single < 2; is_single++) {
+        double right = is_single ? 1.0 : noise_prior_right, best = -INFINITY, total = 0.0;
+
+        for (int i = 0; i < STEPS; i++) { /* by its root: Beta(1/2, right) */
+            double root = (i + 0.5) / STEPS, noise = root * root;
+            double sample =
+                likelihood_at(places, line, is_single, noise) + (right - 1.0) * log1p(-noise);
+
+            total = sample > best ? total * exp(best - sample) + 1.0 : total + exp(sample - best);
+            best = fmax(best, sample);
+        }
+        sum += best + log(total / STEPS);
+    }
+    return sum;
 }
 
 /*
@@ -730,24 +805,24 @@ static enum pb_status count_lacking(const struct scene *scene, uint64_t line, si
 }
 
 /* The lines that are possible, by their likelihood; *bound_out is the first that passes exclude. */
-static enum pb_status list_lines(const struct scene *scene, const uint64_t *places, size_t count,
-                                 uint64_t least, struct pb_hypotheses *lines, uint64_t *bound_out,
-                                 struct pb_error *err)
+static enum pb_status list_lines(const struct scene *scene, const struct places *places,
+                                 uint64_t shortest, struct pb_hypotheses *lines,
+                                 uint64_t *bound_out, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     *bound_out = 0;
-    for (uint64_t line = least; status == PB_OK && line <= LINE_MAX; line *= 2) {
+    for (uint64_t line = shortest; status == PB_OK && line <= LINE_MAX; line *= 2) {
         struct pb_hypothesis hypothesis = {.geometry = {.line_bytes = line}};
-        size_t lacking, multiples;
+        size_t lacking;
 
         status = count_lacking(scene, line, &lacking, err);
-        if (status == PB_OK && lacking >= LACKING_MIN && line > least) {
+        if (status == PB_OK && lacking >= LACKING_MIN && line > shortest) {
             *bound_out = line;
             break;
         }
-        hypothesis.log_likelihood = likelihood_of_places(places, count, least, line, &multiples) +
-                                    pb_geometry_prior_of_line(line);
+        hypothesis.log_likelihood =
+            likelihood_of_places(places, line) + pb_geometry_prior_of_line(line);
         if (status == PB_OK)
             status = pb_hypotheses_add(lines, &hypothesis, err);
     }
@@ -756,79 +831,107 @@ static enum pb_status list_lines(const struct scene *scene, const uint64_t *plac
 }
 
 /* The line that all places keep to: nothing is left to noise. */
-static double line_without_noise(const uint64_t *places, size_t count, uint64_t line)
+static double line_without_noise(const struct places *places, uint64_t line)
 {
-    for (size_t i = 0; i < count && line > 1; i++)
-        while (places[i] % line != 0)
+    for (size_t i = 0; i < places->count && line > 1; i++)
+        while (places->items[i].at % line != 0)
             line /= 2;
     return (double)line;
 }
 
-static void state_line_alone(struct pb_parameter *answer, const struct pb_hypotheses *lines,
-                             const uint64_t *places, size_t count, uint64_t least, uint64_t bound,
-                             bool is_prefetched, bool is_sector_known)
+static size_t count_multiples(const struct places *places, uint64_t line)
 {
-    uint64_t line = lines->count > 0 ? lines->items[0].geometry.line_bytes : 0;
-    size_t multiples = 0;
-    char method[PB_MESSAGE_LENGTH];
+    size_t count = 0;
 
-    if (count < PLACES_MIN && bound > least) { /* passes by longer strides alone */
-        double most = (double)bound / 2.0;
+    for (size_t i = 0; i < places->count; i++)
+        count += places->items[i].at % line == 0;
+    return count;
+}
 
-        pb_parameter_set_number(answer, (struct pb_estimate){most, (double)least, most}, 0.5,
+/* Where too few places show the line: by passes of longer strides alone, or not at all. */
+static void state_line_of_strides(struct pb_parameter *answer, size_t places, uint64_t shortest,
+                                  uint64_t bound)
+{
+    double longest = (double)bound / 2.0;
+
+    if (bound > shortest)
+        pb_parameter_set_number(answer, (struct pb_estimate){longest, (double)shortest, longest},
+                                0.5,
                                 "the longest line of which no pass by longer strides lacks misses; "
                                 "%zu boundaries between hits and misses",
-                                count);
-        return;
-    }
-    if (count < PLACES_MIN || line == 0 || share_of(lines, line_of, line) < 0.5) {
-        pb_parameter_set_none(
-            answer,
-            "too few observations: %zu boundaries between hits and misses, which may be multiples "
-            "of %llu bytes by chance",
-            count, (unsigned long long)line);
-        return;
-    }
-    likelihood_of_places(places, count, least, line, &multiples);
+                                places);
+    else
+        pb_parameter_set_none(answer,
+                              "too few observations: %zu boundaries between hits and misses, which "
+                              "may be multiples of any line by chance",
+                              places);
+}
+
+/* What the places leave open is said at once: another reason makes it no less likely. */
+static void state_line_of_places(struct pb_parameter *answer, const struct pb_hypotheses *lines,
+                                 const struct places *places, uint64_t sector, bool is_sector_open,
+                                 uint64_t bound)
+{
+    uint64_t line = lines->items[0].geometry.line_bytes;
+    size_t multiples = count_multiples(places, line);
+    const char *why = NULL;
+    char method[PB_MESSAGE_LENGTH];
+    double low, high;
+
     snprintf(method, sizeof(method),
              "%zu of %zu places where hits and misses meet are multiples of it; passes by longer "
              "strides exclude lines from %llu bytes on",
-             multiples, count, (unsigned long long)bound);
+             multiples, places->count, (unsigned long long)bound);
     state_number(answer, lines, line_of, line_agreement, method);
-    if (is_prefetched || (line == least && !is_sector_known))
-        pb_parameter_widen(answer, answer->numbers[0].low, (double)LINE_MAX,
-                           "where lines are prefetched in part, places show the sector");
-    if (multiples < count)
-        pb_parameter_widen(answer, line_without_noise(places, count, line), answer->numbers[0].high,
-                           "less where the other places are no noise");
+    low = answer->numbers[0].low;
+    high = answer->numbers[0].high;
+    if (multiples < places->count) {
+        low = fmin(low, line_without_noise(places, line));
+        why = "less where the other places are no noise";
+    }
+    if (places->unit > sector) {
+        low = (double)sector;
+        why = "less, since no pass has a shorter stride";
+    }
+    if (is_sector_open) {
+        high = (double)LINE_MAX;
+        why = "where lines are prefetched in part, places show the sector";
+    }
+    if (why != NULL)
+        pb_parameter_widen(answer, low, high, why);
 }
 
 /* The line alone, where no index explains conflicts. */
 static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *scene,
                                        struct pb_error *err)
 {
-    uint64_t least = scene->hints.sector_bytes > least_sector_bytes ? scene->hints.sector_bytes
-                                                                    : least_sector_bytes;
+    struct pb_parameter *answer = pb_case_answer(at, "line_bytes");
+    uint64_t sector = most(scene->hints.sector_bytes, least_sector_bytes), shortest, line,
+             bound = 0;
     struct pb_hypotheses lines = {NULL, 0, 0};
-    bool is_prefetched = scene->hints.prefetch_bytes > 0;
-    uint64_t *places = NULL, bound = 0;
-    size_t count = 0;
-    enum pb_status status = list_places(&scene->chases, &scene->hints, &places, &count, err);
+    struct places places = {NULL, 0, 0};
+    bool is_sector_open = scene->hints.prefetch_bytes > 0;
+    enum pb_status status = list_places(&scene->chases, &scene->hints, &places, err);
 
-    if (status == PB_OK && count < PLACES_MIN && scene->hints.prefetch_bytes > 0) {
-        free(places); /* some prefetch at first use only */
-        places = NULL;
+    if (status == PB_OK && places.count < PLACES_MIN && scene->hints.prefetch_bytes > 0) {
+        free(places.items); /* some prefetch at first use only */
+        places.items = NULL;
         scene->hints.prefetch_bytes = 0;
-        status = list_places(&scene->chases, &scene->hints, &places, &count, err);
+        status = list_places(&scene->chases, &scene->hints, &places, err);
     }
+    shortest = most(sector, places.unit);
     if (status == PB_OK)
-        status = list_lines(scene, places, count, least, &lines, &bound, err);
-    if (lines.count > 0 && lines.items[0].geometry.line_bytes == least && are_misses_noise(scene))
-        count = 0; /* all places are multiples of it */
-    if (status == PB_OK)
-        state_line_alone(pb_case_answer(at, "line_bytes"), &lines, places, count, least, bound,
-                         is_prefetched, scene->hints.sector_bytes > 0);
-    free(places);
+        status = list_lines(scene, &places, shortest, &lines, &bound, err);
+    line = lines.count > 0 ? lines.items[0].geometry.line_bytes : 0;
+    if (line == shortest && are_misses_noise(scene))
+        places.count = 0; /* all places are multiples of it */
+    if (status == PB_OK && (places.count < PLACES_MIN || line == 0)) {
+        state_line_of_strides(answer, places.count, shortest, bound);
+    } else if (status == PB_OK) {
+        is_sector_open |= line == shortest && scene->hints.sector_bytes == 0;
+        state_line_of_places(answer, &lines, &places, sector, is_sector_open, bound);
+    }
+    free(places.items);
     pb_hypotheses_clear(&lines);
     return status;
 }

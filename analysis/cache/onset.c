@@ -289,14 +289,16 @@ static bool is_soft(const struct pb_sweep_point *points, size_t count, size_t cu
 }
 
 enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,
-                             const struct pb_sweep_model *model, struct pb_onset *onset_out,
+                             const struct pb_sweep_model *known, struct pb_onset *onset_out,
                              struct pb_error *err)
 {
+    struct pb_sweep_model own = *known, *model = &own;
     struct pb_onset onset = {0};
     size_t cut;
 
     if (count == 0)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: the sweep is empty");
+    own.unit_bytes = pb_sweep_unit_bytes(points, count, known);
     cut = best_cut(points, count, model, &onset.posterior);
     if (cut == 0)
         return pb_fail(err, PB_NOT_FOUND,

@@ -35,7 +35,7 @@ struct pb_onset {
  * Source: M16 section 4.2, "Determine cache size", made robust.
  */
 enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,
-                             const struct pb_sweep_model *model, struct pb_onset *onset_out,
+                             const struct pb_sweep_model *known, struct pb_onset *onset_out,
                              struct pb_error *err);
 
 #endif

@@ -77,22 +77,36 @@ static double silence_of(const struct pb_sweep_point *point, const struct pb_swe
                                                      : silent_overflow;
 }
 
-/*
- * Share of a lap's accesses that must miss at least: every line in excess of what fits does once.
- * How long lines are is not known yet; no longer than this, prefetched neighbours included.
- */
-static double least_share(const struct pb_sweep_point *point, const struct pb_sweep_edge *edge)
+double pb_sweep_unit_bytes(const struct pb_sweep_point *points, size_t count,
+                           const struct pb_sweep_model *model)
 {
-    static const double unit_bytes = 512.0;
-    double excess = (double)(point->footprint_bytes - edge->overflow_bytes) / unit_bytes;
+    static const double longest_line = 512.0;
+    double unit = 0.0;
+
+    for (size_t i = 0; i < count; i++) {
+        double share = pb_sweep_share(&points[i], model);
+
+        if (share > 0.0)
+            unit = (double)points[i].stride_bytes / share;
+    }
+    return fmax(unit, longest_line);
+}
+
+/* Share of a lap's accesses that must miss at least: every unit in excess of what fits does once.
+ */
+static double least_share(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                          const struct pb_sweep_edge *edge)
+{
+    double excess = (double)(point->footprint_bytes - edge->overflow_bytes) / model->unit_bytes;
 
     return excess * (double)point->stride_bytes / (double)point->footprint_bytes;
 }
 
-static double trace_overflows(const struct pb_sweep_point *point, const struct pb_sweep_edge *edge)
+static double trace_overflows(const struct pb_sweep_point *point,
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
 {
     double misses = (double)point->tally.misses, silent = silence_of(point, edge);
-    bool too_few = misses < least_share(point, edge) * (double)point->tally.accesses;
+    bool too_few = misses < least_share(point, model, edge) * (double)point->tally.accesses;
 
     if (misses == 0.0)
         return log(silent);
@@ -118,7 +132,7 @@ static double lap_overflows(const struct pb_sweep_point *point, const struct pb_
     double seen = log(fmax(model->miss_penalty_cycles / noise, 1.0));
     double unseen = fmin(0.99, fmax(0.01, 1.0 - seen / decades));
     double slower = excess > noise ? 1.0 / (excess * fmax(seen, 1.0)) : 0.0;
-    double least = least_share(point, edge) * model->miss_penalty_cycles;
+    double least = least_share(point, model, edge) * model->miss_penalty_cycles;
     bool too_few = excess + 3.0 * noise < least;
 
     return log(unseen * gsl_ran_gaussian_pdf(excess, noise) + (1.0 - unseen) * slower +
@@ -130,7 +144,7 @@ double pb_sweep_log_overflows(const struct pb_sweep_point *point,
                               const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
 {
     return pb_sweep_is_lap(point) ? lap_overflows(point, model, edge)
-                                  : trace_overflows(point, edge);
+                                  : trace_overflows(point, model, edge);
 }
 
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,

@@ -31,6 +31,7 @@ struct pb_sweep_model {
     double lap_cycles;       /* of a lap that fits; NaN: laps are left aside */
     double lap_noise_cycles; /* standard deviation of such laps, above 0 */
     double miss_penalty_cycles; /* miss less hit */
+    double unit_bytes;          /* pb_sweep_unit_bytes(); pb_onset_find() sets it */
 };
 
 /* Where the sweep is cut in two. */
@@ -47,6 +48,13 @@ bool pb_sweep_is_lap(const struct pb_sweep_point *point);
 
 /* Misses by accesses: counted in a trace, from its time for a lap. */
 double pb_sweep_share(const struct pb_sweep_point *point, const struct pb_sweep_model *model);
+
+/*
+ * What one miss brings in, at most: by the longest array, of which as many loads miss as ever do.
+ * No less than a line may have.
+ */
+double pb_sweep_unit_bytes(const struct pb_sweep_point *points, size_t count,
+                           const struct pb_sweep_model *model);
 
 /* Log likelihood of a tally's misses if there are `rate` > 0 by access. */
 double pb_tally_log_poisson(const struct pb_tally *tally, double rate);

@@ -184,6 +184,25 @@ static void test_l1__smaller_while_recording_takes_the_finer_edge(void **state)
     device_clear(&device);
 }
 
+/* The reference is an array of a part of L2, by the driver, which may be L3: it does not fit. */
+static void test_size__a_reference_that_overflows_is_none_for_laps(void **state)
+{
+    const struct synthetic_cache cache = {32, 32, 32, 1024, 1, false, 227, 401};
+    struct synthetic_noise noise = noisy;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_capacity")->series;
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_cg", "reference", 227, 512);
+    synthetic_lap(series, "global_cg", "reference", 36608, 32, 4096, 4096 * 264);
+    synthetic_constant(series, &noise, "global_cg", "miss", 401, 512);
+    for (uint64_t footprint = 16384; footprint <= 65536; footprint += 1024)
+        synthetic_walk(series, &cache, &noise, "global_cg", "fine", footprint, 32, 2, true);
+    device_infer(&device);
+    assert_value(&device, "l2", "size_bytes", 32768);
+    device_clear(&device);
+}
+
 static void test_size__too_coarse_a_sweep_is_no_size(void **state)
 {
     struct synthetic_noise noise = clean;
@@ -356,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_l1__laps_that_disagree_lower_the_confidence),
         cmocka_unit_test(test_l1__without_a_miss_phase_the_sweep_shows_misses),
         cmocka_unit_test(test_l1__smaller_while_recording_takes_the_finer_edge),
+        cmocka_unit_test(test_size__a_reference_that_overflows_is_none_for_laps),
         cmocka_unit_test(test_size__too_coarse_a_sweep_is_no_size),
         cmocka_unit_test(test_size__of_few_lines_is_exact),
         cmocka_unit_test(test_size__nothing_overflows_says_up_to_where),

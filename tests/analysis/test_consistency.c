@@ -85,6 +85,32 @@ static void test_consistency__sets_widen_a_size(void **state)
     pb_parameters_clear(&set);
 }
 
+/* The plateau of a sweep whose misses begin anywhere is that of any cache. */
+static void test_consistency__an_edge_without_evidence_is_none(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    pb_parameter_set_number(declare(&set, "l2", "full_miss_bytes"),
+                            (struct pb_estimate){8388608, 2097152, 8388608}, 0.03, "measured");
+    apply(&set);
+    assert_withdrawn(&set, "l2", "full_miss_bytes");
+    pb_parameters_clear(&set);
+}
+
+/* Twice a size that is not known is no number. */
+static void test_consistency__an_interval_is_not_widened_to_no_number(void **state)
+{
+    struct pb_parameters set = {NULL, 0, 0};
+
+    (void)state;
+    put(&set, "l2", "full_miss_bytes", 8388608);
+    put(&set, "l2", "prefetch_bytes", 512);
+    apply(&set);
+    assert_string_equal(pb_parameters_find(&set, "l2", "full_miss_bytes")->method, "measured");
+    pb_parameters_clear(&set);
+}
+
 static void test_consistency__a_size_has_whole_lines(void **state)
 {
     struct pb_parameters set = {NULL, 0, 0};
@@ -442,6 +468,8 @@ int main(void)
         cmocka_unit_test(test_consistency__halves_of_l2),
         cmocka_unit_test(test_consistency__patterns_take_what_such_loads_take),
         cmocka_unit_test(test_consistency__sets_widen_a_size),
+        cmocka_unit_test(test_consistency__an_edge_without_evidence_is_none),
+        cmocka_unit_test(test_consistency__an_interval_is_not_widened_to_no_number),
         cmocka_unit_test(test_consistency__a_size_has_whole_lines),
         cmocka_unit_test(test_consistency__full_misses_follow_from_the_sets),
         cmocka_unit_test(test_consistency__a_sweep_bounds_full_misses),

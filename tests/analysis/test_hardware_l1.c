@@ -269,6 +269,27 @@ static void test_sharing__a_store_of_its_own(void **state)
     device_clear(&device);
 }
 
+/* Of lines in order four in five hit in a cold cache, too, where four more are prefetched. */
+static void test_sharing__prefetched_lines_are_no_shared_ones(void **state)
+{
+    static const char *const cold[] = {"none", "texture", "evict_global_ca"};
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "cache_sharing")->series;
+    struct synthetic_noise noise = {2, 1, 0, 0, 3};
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_ca", "global_ca", 32, 255);
+    synthetic_constant(series, &noise, "global_ca", "evict_texture", 32, 255);
+    for (size_t i = 0; i < sizeof(cold) / sizeof(cold[0]); i++) {
+        synthetic_constant(series, &noise, "global_ca", cold[i], 32, 204);
+        synthetic_constant(series, &noise, "global_ca", cold[i], 280, 51);
+    }
+    device_infer(&device);
+    assert_string_equal(device_parameter(&device, "l1", "same_cache_as")->word, "none");
+    assert_string_equal(device_parameter(&device, "l1", "shares_capacity_with")->word, "none");
+    device_clear(&device);
+}
+
 /* Recordings of older batteries hold no such walks. */
 static void test_sharing__without_evictions_the_room_is_open(void **state)
 {
@@ -295,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_policy__an_lru_by_the_same_chases_is_one),
         cmocka_unit_test(test_sharing__one_store_of_lines_that_are_told_apart),
         cmocka_unit_test(test_sharing__a_store_of_its_own),
+        cmocka_unit_test(test_sharing__prefetched_lines_are_no_shared_ones),
         cmocka_unit_test(test_sharing__without_evictions_the_room_is_open),
     };
 

@@ -63,42 +63,63 @@ static void test_line__few_places_without_a_bound_are_no_line(void **state)
     device_clear(&device);
 }
 
-/* Spikes as slow as a miss fall on one load each, as do misses of lines that are no longer. */
-static void test_line__spikes_that_look_like_misses_leave_it_open(void **state)
+/* Passes in which all 4 sectors of 12 lines miss, and so many other loads alone. */
+static void add_spiked_lines(struct pb_series *series, size_t spikes, uint64_t stride_bytes)
 {
-    enum { LOADS = 8192, LINES = 12, SPIKES = 3 };
-    struct synthetic_noise noise = clean;
-    struct device device = {0};
-    struct pb_series *series = &device_record(&device, "l2_line")->series;
+    enum { LOADS = 8192, LINES = 12 };
     static uint32_t latency[LOADS];
     static uint64_t index[LOADS];
     struct pb_point point = {.path = "global_cg",
                              .mode = "traced",
                              .phase = "overflow",
                              .footprint_bytes = 20480,
-                             .stride_bytes = 32,
+                             .stride_bytes = stride_bytes,
                              .count = LOADS,
-                             .overhead_cycles = noise.overhead_cycles};
+                             .overhead_cycles = clean.overhead_cycles};
 
-    (void)state;
-    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
-    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
     for (point.repeat = 0; point.repeat < 4; point.repeat++) {
         for (uint32_t i = 0; i < LOADS; i++) {
-            index[i] = (uint64_t)i * 32;
-            latency[i] = 96 + noise.overhead_cycles;
+            index[i] = i * stride_bytes;
+            latency[i] = 96 + clean.overhead_cycles;
         }
         for (size_t k = 0; k < 4 * LINES; k++)
             latency[4 * (41 * (k / 4) + point.repeat) + k % 4] += 255;
-        for (size_t k = 0; k < SPIKES; k++)
-            latency[2563 + 1001 * k + 11 * point.repeat] += 255;
+        for (size_t k = 0; k < spikes; k++)
+            latency[2563 + 101 * k + 11 * point.repeat] += 255;
         assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
     }
+}
+
+/* A line of so many bytes, of which L2's interval says as much. */
+static void assert_line(size_t spikes, uint64_t stride_bytes, double low, double high)
+{
+    struct synthetic_noise noise = clean;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_line")->series;
+
+    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
+    add_spiked_lines(series, spikes, stride_bytes);
     device_infer(&device);
-    assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].low, 32, 0);
-    assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].high, 128, 0);
+    assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].low, low, 0);
+    assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].high, high, 0);
     assert_true(device_parameter(&device, "l2", "line_bytes")->votes < 0.5);
     device_clear(&device);
+}
+
+/* Spikes as slow as a miss fall on one load each, as do misses of lines that are no longer. */
+static void test_line__spikes_that_look_like_misses_leave_it_open(void **state)
+{
+    (void)state;
+    assert_line(3, 32, 32, 128);
+    assert_line(40, 32, 32, 128); /* most places are theirs */
+}
+
+/* Loads of every second line of 32 bytes show multiples of 64, whatever the line. */
+static void test_line__shorter_than_all_strides_it_is_open(void **state)
+{
+    (void)state;
+    assert_line(3, 64, 32, 256);
 }
 
 /* A pass over the first loads of sectors of 32 bytes; every 20th of those that hold misses. */
@@ -158,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_line__all_miss_and_all_strides_overflow_is_no_line),
         cmocka_unit_test(test_line__few_places_without_a_bound_are_no_line),
         cmocka_unit_test(test_line__misses_that_a_prefetch_hides_exclude_no_line),
+        cmocka_unit_test(test_line__shorter_than_all_strides_it_is_open),
         cmocka_unit_test(test_line__spikes_that_look_like_misses_leave_it_open),
     };
 

@@ -87,6 +87,21 @@ static void test_onset__a_single_miss_a_lap_is_enough(void **state)
     assert_true(onset.posterior > 0.9);
 }
 
+/* Where a miss brings in 64 lines, one load in 64 misses, however much too long an array is. */
+static void test_onset__few_misses_are_enough_where_each_brings_in_many_lines(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 15000; lines <= 32000; lines += 250)
+        add_trace(&sweep, lines, lines <= 16000 ? 0 : 1 + (lines - 16000) / 64);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 16000 * LINE);
+    assert_true(onset.posterior > 0.9);
+}
+
 static void test_onset__a_disturbed_point_does_not_move_it(void **state)
 {
     struct pb_onset onset;
@@ -249,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onset__lru_knee_is_exact_and_full_is_seen),
         cmocka_unit_test(test_onset__a_single_miss_a_lap_is_enough),
+        cmocka_unit_test(test_onset__few_misses_are_enough_where_each_brings_in_many_lines),
         cmocka_unit_test(test_onset__a_disturbed_point_does_not_move_it),
         cmocka_unit_test(test_onset__outliers_below_the_knee_are_no_misses),
         cmocka_unit_test(test_onset__laps_alone_give_the_step),
