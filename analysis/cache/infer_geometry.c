@@ -37,9 +37,6 @@ static const double possible_share = 0.01;
 /* An index that leaves more of the misses unexplained than this is none. */
 static const double unexplained_share = 0.25;
 
-/* Bits of an index that may be wrong, at most: they are as many as are expected. */
-static const double most_doubt = 0.02;
-
 /* Hypotheses of each line that are scored by all chases. */
 enum { FINALISTS = 4, PIECES_MAX = 60, FIRST_WORK = 8192, LAST_WORK = 262144 };
 
@@ -459,20 +456,22 @@ static void count_explained(const struct scene *scene, size_t *explained_out, si
     *explained_out = *all_out > wrong ? *all_out - wrong : 0;
 }
 
-/* How many far bits of the masks are expected to be wrong, by the pairs that are noise. */
-static double far_doubt(const struct scene *scene)
+/* Bits that single pairs show are believed where noise makes so few pairs that none of them is. */
+static bool is_noise_rare(const struct scene *scene, size_t thin)
 {
-    const struct pb_hypothesis *best = &scene->hypotheses.items[0];
-    double noise = (double)(best->fit.hits_wrong + best->fit.elsewhere) + 0.5;
+    enum { MANY_PAIRS = 100 };
+    static const double noise_share = 0.02;
+    double noise = (double)scene->hypotheses.items[0].fit.hits_wrong;
+    double pairs = (double)scene->chases.missing_count;
 
-    noise = fmin(1.0, noise / ((double)scene->chases.missing_count + 1.0));
-    return pb_geometry_far_doubt(&scene->chases, &best->geometry, noise);
+    return pairs >= MANY_PAIRS && (double)thin * noise <= noise_share * pairs;
 }
 
 static void state_masks(const struct pb_case *at, const struct scene *scene, double agreement)
 {
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
     struct pb_parameter *masks = pb_case_answer(at, "index_masks");
+    struct pb_far_bits far = pb_geometry_far_bits(&scene->chases);
     uint64_t masks_out[64], bits = pb_geometry_varied_bits(&scene->chases);
     const char *how = "any other basis of the same space is the same index, and other bits are not "
                       "excluded";
@@ -489,13 +488,18 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
         return;
     }
     if (best->index == PB_INDEX_XOR && scene->most_bytes < UINT64_MAX) {
-        bits &= ~pb_geometry_far_bits(&scene->chases);
+        far = (struct pb_far_bits){far.shown | far.unseen | far.thin, 0, 0};
+        bits &= ~far.shown;
         how = "higher bits depend on where pages lie";
-    } else if (best->index == PB_INDEX_XOR && far_doubt(scene) > most_doubt) {
+    }
+    if (is_noise_rare(scene, (size_t)__builtin_popcountll(far.thin)))
+        far.thin = 0;
+    if ((far.unseen | far.thin) != 0 && best->index == PB_INDEX_XOR) {
         pb_parameter_set_none(masks,
-                              "too few observations: %.2g of the address bits beyond the array are "
-                              "expected to be wrong, by noise among few lines that conflict",
-                              far_doubt(scene));
+                              "too few observations: %d far lines conflicted with none, and %d "
+                              "with a single other one: "
+                              "whether their address bits belong to the index is not certain",
+                              __builtin_popcountll(far.unseen), __builtin_popcountll(far.thin));
         return;
     }
     for (uint64_t set = 1; best->index == PB_INDEX_MODULO && set < best->sets; set *= 2)

@@ -12,6 +12,7 @@ enum {
     WAYS_MAX = 1024,
     SETS_MAX = 1 << 16,
     BITS_MAX = 18, /* of a transform: 2^18 masks */
+    SHARES = 8,    /* of noise that are tried, doubling from the first */
     BASES_MAX = 24,
     LINE_COUNTS = 12,
     EDGE_LINES = 2 /* the edge may be so many lines off: victims drawn by chance, and spikes */
@@ -19,6 +20,9 @@ enum {
 
 /* Log prior of every doubling of the line away from the conflicts' stride. */
 static const double other_line = 16.0;
+
+/* The least share of noisy pairs that is tried. */
+static const double first_noise_share = 0.003;
 
 void pb_hypotheses_clear(struct pb_hypotheses *hypotheses)
 {
@@ -188,23 +192,16 @@ struct basis {
     size_t count;
 };
 
-/* What is left of a mask without those of the basis; 0: it is one of their sums. */
-static uint32_t rest_of(const struct basis *basis, uint32_t mask)
+static void basis_add(struct basis *basis, uint32_t mask)
 {
+    uint32_t rest = mask;
+
     for (size_t i = 0; i < basis->count; i++)
-        mask = (mask ^ basis->reduced[i]) < mask ? mask ^ basis->reduced[i] : mask;
-    return mask;
-}
-
-/* The mask that is no sum of the basis's with the most even pairs. */
-static uint32_t find_evenest(const struct space *space, const struct basis *basis)
-{
-    uint32_t masks = (uint32_t)1 << space->bits, best = 0;
-
-    for (uint32_t mask = 1; mask < masks; mask++)
-        if ((best == 0 || space->even[mask] > space->even[best]) && rest_of(basis, mask) != 0)
-            best = mask;
-    return best;
+        rest = (rest ^ basis->reduced[i]) < rest ? rest ^ basis->reduced[i] : rest;
+    if (rest == 0 || basis->count == BITS_MAX)
+        return;
+    basis->reduced[basis->count] = rest;
+    basis->mask[basis->count++] = mask;
 }
 
 /* Each mask with a lowest bit that no other one has, ascending; the number that is left. */
@@ -231,11 +228,10 @@ static size_t reduce(uint64_t *masks, size_t count)
     return rank;
 }
 
-/* Pairs of the lines that differ from the array's in a far bit: odd ones of a mask less even ones.
- */
-static double count_far(const struct pb_cache_chases *chases, uint64_t mask, uint64_t bit)
+/* Does the bit of far lines belong to a mask? By the majority of their pairs; even: no. */
+static bool has_far_bit(const struct pb_cache_chases *chases, uint64_t mask, uint64_t bit)
 {
-    double odd = 0.0;
+    size_t odd = 0, pairs = 0;
 
     for (size_t i = 0; i < chases->count; i++) {
         const struct pb_cache_chase *chase = &chases->items[i];
@@ -243,16 +239,18 @@ static double count_far(const struct pb_cache_chases *chases, uint64_t mask, uin
         if (!is_conflict(chase) || chase->far_bit != bit)
             continue;
         for (size_t k = 0; k < chase->misses; k++) {
-            uint64_t missing = chases->missing[chase->first_missing + k];
+            uint64_t pair = chase->added ^ chases->missing[chase->first_missing + k];
 
-            if (!pb_cache_chases_is_background(chases, missing))
-                odd += __builtin_parityll((chase->added ^ missing) & mask) != 0 ? 1.0 : -1.0;
+            if (pb_cache_chases_is_background(chases, chases->missing[chase->first_missing + k]))
+                continue;
+            odd += (size_t)__builtin_parityll(pair & mask);
+            pairs++;
         }
     }
-    return odd;
+    return 2 * odd > pairs;
 }
 
-uint64_t pb_geometry_far_bits(const struct pb_cache_chases *chases)
+static uint64_t all_far_bits(const struct pb_cache_chases *chases)
 {
     uint64_t bits = 0;
 
@@ -262,21 +260,25 @@ uint64_t pb_geometry_far_bits(const struct pb_cache_chases *chases)
     return bits;
 }
 
-double pb_geometry_far_doubt(const struct pb_cache_chases *chases,
-                             const struct pb_geometry *geometry, double noise)
+struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases)
 {
-    uint64_t far = pb_geometry_far_bits(chases);
-    double sum = 0.0;
+    struct pb_far_bits far = {0, 0, 0};
 
-    for (uint64_t left = far; left != 0; left &= left - 1) {
-        double least = INFINITY;
+    for (uint64_t left = all_far_bits(chases); left != 0; left &= left - 1) {
+        uint64_t bit = left & -left;
+        size_t pairs = 0;
 
-        for (size_t i = 0; i < geometry->mask_count; i++) {
-            least = fmin(least, fabs(count_far(chases, geometry->masks[i] & ~far, left & -left)));
-        }
-        sum += pow(noise / (2.0 - noise), least);
+        for (size_t i = 0; i < chases->count; i++)
+            if (is_conflict(&chases->items[i]) && chases->items[i].far_bit == bit)
+                pairs += chases->items[i].misses;
+        if (pairs == 0)
+            far.unseen |= bit;
+        else if (pairs == 1)
+            far.thin |= bit;
+        else
+            far.shown |= bit;
     }
-    return sum;
+    return far;
 }
 
 /* The masks that leave out all bits below the line, far bits joined; 0: there are none. */
@@ -284,7 +286,7 @@ static size_t masks_of_line(const struct pb_cache_chases *chases, const struct s
                             const struct basis *basis, uint64_t line_bytes,
                             uint64_t masks[PB_GEOMETRY_MASKS_MAX])
 {
-    uint64_t all[BITS_MAX], far = pb_geometry_far_bits(chases);
+    uint64_t all[BITS_MAX], far = all_far_bits(chases);
     size_t count = 0, rank;
 
     for (size_t i = 0; i < basis->count; i++)
@@ -297,7 +299,7 @@ static size_t masks_of_line(const struct pb_cache_chases *chases, const struct s
         uint64_t near = masks[i];
 
         for (uint64_t left = far; left != 0; left &= left - 1)
-            if (count_far(chases, near, left & -left) > 0.0) /* by the majority of its pairs */
+            if (has_far_bit(chases, near, left & -left))
                 masks[i] |= left & -left;
     }
     return reduce(masks, count);
@@ -447,31 +449,88 @@ static enum pb_status propose_xor(const struct pb_cache_chases *chases, const st
     return propose_masks(chases, space, arrays, geometry, lines, line_counts, hypotheses, err);
 }
 
-/*
- * Bases of the masks with the most even pairs, each with one more. All masks of an index are as
- * even, whatever the share of noise, and no others: a basis ends where the next one is less even
- * than chance lets it be, and there are no more where evenness itself is by chance.
- */
-static size_t find_bases(const struct space *space, struct basis bases[BASES_MAX])
+/* How many pairs break the masks of a basis, by which of them: bit i of the way is mask i. */
+static size_t *count_ways(const struct pb_cache_chases *chases, uint64_t array_bytes,
+                          const struct space *space, const struct basis *basis)
 {
-    static const double chance_sigmas = 3.0;
-    double sigma = sqrt((double)space->pairs), last = 0.0;
+    size_t *ways = calloc((size_t)1 << basis->count, sizeof(*ways));
+
+    for (size_t i = 0; ways != NULL && i < chases->count; i++) {
+        const struct pb_cache_chase *chase = &chases->items[i];
+
+        if (!is_conflict(chase) || chase->far_bit != 0 || chase->array_bytes != array_bytes)
+            continue;
+        for (size_t k = 0; k < chase->misses; k++) {
+            uint64_t missing = chases->missing[chase->first_missing + k];
+            uint32_t pair = to_space(space, chase->added ^ missing);
+            size_t way = 0;
+
+            if (pb_cache_chases_is_background(chases, missing))
+                continue;
+            for (size_t m = 0; m < basis->count; m++)
+                way |= (size_t)__builtin_parity(pair & basis->mask[m]) << m;
+            ways[way]++;
+        }
+    }
+    return ways;
+}
+
+/*
+ * Noise breaks masks in all ways alike. Pairs that break them in one way again and again are of one
+ * set, and the basis has a mask too many: without it, those pairs keep to all others. False: no way
+ * is commoner than the others.
+ */
+static bool drop_mask(const struct pb_cache_chases *chases, uint64_t array_bytes,
+                      const struct space *space, struct basis *basis)
+{
+    size_t *ways = count_ways(chases, array_bytes, space, basis), broken = 0, common = 0, kept = 0;
+    size_t all = (size_t)1 << basis->count, given_up;
+    bool drops;
+
+    if (ways == NULL)
+        return false;
+    for (size_t way = 1; way < all; way++) {
+        broken += ways[way];
+        common = common == 0 || ways[way] > ways[common] ? way : common;
+    }
+    drops = basis->count > 1 && ways[common] > 2 &&
+            (double)ways[common] > 3.0 * (double)broken / (double)(all - 1);
+    free(ways);
+    if (!drops)
+        return false;
+    given_up = (size_t)__builtin_ctzll(common);
+    for (size_t i = 0; i < basis->count; i++)
+        if (i != given_up)
+            basis->mask[kept++] =
+                basis->mask[i] ^ ((common >> i & 1) != 0 ? basis->mask[given_up] : 0);
+    basis->count = kept;
+    return true;
+}
+
+/* Bases by growing shares of noise; each that has more masks than the one before. */
+static size_t find_bases(const struct pb_cache_chases *chases, uint64_t array_bytes,
+                         const struct space *space, struct basis bases[BASES_MAX])
+{
     struct basis basis = {.count = 0};
-    size_t count = 0;
+    size_t count = 0, masks = (size_t)1 << space->bits;
 
-    while (space->pairs > 0 && count < BASES_MAX) {
-        bool is_last = basis.count == space->bits;
-        uint32_t mask = is_last ? 0 : find_evenest(space, &basis);
-        double even = is_last ? -INFINITY : space->even[mask];
+    if (space->pairs == 0)
+        return 0;
+    for (int step = 0; step < SHARES && count < BASES_MAX; step++) {
+        size_t before = basis.count;
+        double share = step == 0 ? 0.0 : ldexp(first_noise_share, step - 1);
+        double least = (1.0 - 2.0 * share) * (double)space->pairs;
 
-        is_last |= even < chance_sigmas * sigma;
-        if (basis.count > 0 && (is_last || even < last - sigma))
+        for (uint32_t mask = 1; mask < masks; mask++)
+            if (space->even[mask] >= least)
+                basis_add(&basis, mask);
+        if (basis.count > before) {
+            struct basis other = basis;
+
             bases[count++] = basis;
-        if (is_last)
-            break;
-        basis.reduced[basis.count] = rest_of(&basis, mask);
-        basis.mask[basis.count++] = mask;
-        last = even;
+            while (count < BASES_MAX && drop_mask(chases, array_bytes, space, &other))
+                bases[count++] = other;
+        }
     }
     return count;
 }
@@ -548,7 +607,7 @@ enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
         if (find_bits(chases, &space)) {
             status = count_pairs(chases, arrays.bytes[k], &space, err);
             if (status == PB_OK)
-                count = find_bases(&space, bases);
+                count = find_bases(chases, arrays.bytes[k], &space, bases);
         }
         for (uint64_t line = least; line <= LINE_MAX && status == PB_OK; line *= 2) {
             struct pb_geometry_hints known = *hints;

@@ -41,15 +41,11 @@ enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
 /* Log prior of a line: caches of GPUs and CPUs have lines of up to 128 bytes, few longer ones. */
 double pb_geometry_prior_of_line(uint64_t line_bytes);
 
-/* Address bits beyond the array, each of which single lines alone show. */
-uint64_t pb_geometry_far_bits(const struct pb_cache_chases *chases);
-
-/*
- * How many of them the masks are expected to hold or to lack wrongly, at most, at this share of
- * pairs that are noise: which is odd and even alike, where all others are one of both.
- */
-double pb_geometry_far_doubt(const struct pb_cache_chases *chases,
-                             const struct pb_geometry *geometry, double noise);
+/* Pairs of the far lines: how many of the address bits beyond the array were shown by so many. */
+struct pb_far_bits {
+    uint64_t shown, unseen, thin; /* bits: by several pairs, by none, by a single one */
+};
+struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases);
 
 /* The address bits in which lines of the conflicts differ, and between their stride and a finer one
  * of sweeps: no other bit of an index can show. */
