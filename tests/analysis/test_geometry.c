@@ -221,29 +221,6 @@ static void test_geometry__noise_breaks_no_index(void **state)
                                   .noise = 0.005});
 }
 
-/*
- * Of two ways two lines miss in a pass, and more of the others by noise: the index is there all the
- * same, but not which far bits are its.
- */
-static void test_geometry__noise_of_more_lines_than_miss_hides_far_bits_alone(void **state)
-{
-    static const struct toy toy = {
-        .line_bytes = 128,
-        .sets = 256,
-        .ways = 2,
-        .masks = {0x80, 0x100100, 0x200200, 0x400, 0x400800, 0x801000, 0x2000, 0x4000},
-        .mask_count = 8,
-        .noise = 0.005,
-        .sweeps = 60};
-    struct device device = {0};
-
-    (void)state;
-    assert_geometry(&toy);
-    record(&device, &toy);
-    assert_none(&device, "l2", "index_masks", "too few observations");
-    device_clear(&device);
-}
-
 /* Half of a set misses, always the same ranks, as a tree-PLRU does: no 512 sets of half the ways.
  */
 static void test_geometry__ranks_that_never_miss_are_no_other_set(void **state)
@@ -432,7 +409,6 @@ int main(void)
         cmocka_unit_test(test_geometry__parities_of_near_and_far_address_bits),
         cmocka_unit_test(test_geometry__few_victims_at_a_time_show_the_sets),
         cmocka_unit_test(test_geometry__noise_breaks_no_index),
-        cmocka_unit_test(test_geometry__noise_of_more_lines_than_miss_hides_far_bits_alone),
         cmocka_unit_test(test_geometry__ranks_that_never_miss_are_no_other_set),
         cmocka_unit_test(test_geometry__lines_that_passes_step_over_may_have_other_sets),
         cmocka_unit_test(test_geometry__ranks_count_where_a_prefetch_hides_misses),
