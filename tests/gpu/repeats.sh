@@ -8,11 +8,12 @@
 # RUNS       of each GPU alone, and of all together; 3 if not given
 # GPUS       how many of the node's, the first ones; all of them if not given
 #
-# Each GPU alone RUNS times, then, where there are several, all together RUNS times; `quick` and
-# `full` of the first. Printed: seconds from start to file; what plumb-outliers finds of each run
-# alone and with the first run of the same GPUs as its baseline, where no finding is expected;
-# rows that differ from the first run (plumb-diff); the wall of all over that of one; the peer matrix,
-# whose two directions should agree (peer_matrix.py, which needs python3).
+# Each GPU alone RUNS times by plumb-probe, then, where there are several, the first alone and all
+# together RUNS times by plumb-run; `quick` and `full` of the first. Printed: seconds from start to
+# file; what plumb-outliers finds of each run alone and with the first run of the same GPUs as its
+# baseline, where no finding is expected; rows that differ from the first run (plumb-diff); the wall
+# of all over that of one, both by plumb-run; the peer matrix, whose two directions should agree
+# (peer_matrix.py, which needs python3).
 # BATTERIES  of those "standard quick full" that are wanted, in the environment
 #
 # Exit codes: 0 as expected, 1 otherwise, 77 no GPU.
@@ -56,15 +57,18 @@ probe() { # NAME GPU BATTERY
         -o "$out/$1.h5"
 }
 
+ranks() { # NAME RANKS
+    timed "$1" -- mpirun --allow-run-as-root --oversubscribe --bind-to none -q -n "$2" \
+        "$programs/plumb-run" --no-progress --backend cuda --battery standard -o "$out/$1.h5"
+}
+
 names=
 if [ "${batteries#* standard }" != "$batteries" ]; then
     for run in $(seq "$runs"); do
         for gpu in $(seq 0 "$last"); do
             probe "gpu$gpu-$run" "$gpu" standard
         done
-        [ "$gpus" -eq 1 ] || timed "all-$run" -- mpirun --allow-run-as-root --oversubscribe \
-            --bind-to none -q -n "$gpus" "$programs/plumb-run" --no-progress --backend cuda --battery standard \
-            -o "$out/all-$run.h5"
+        [ "$gpus" -eq 1 ] || { ranks "one-$run" 1 && ranks "all-$run" "$gpus"; }
     done
     for gpu in $(seq 0 "$last"); do
         names="$names gpu$gpu"
@@ -120,7 +124,7 @@ for gpu in $(seq 0 "$last"); do
     "$programs/plumb-diff" "$out/gpu$gpu-1.h5" "$out/all-1.h5:$uuid" | grep -v '^$'
 done
 sort -k 2 -n "$out/seconds" | awk -v gpus="$gpus" '
-    $1 ~ /^gpu/ { one[++ones] = $2 }
+    $1 ~ /^one/ { one[++ones] = $2 }
     $1 ~ /^all/ { all[++alls] = $2 }
     END { a = all[int((alls + 1) / 2)]; o = one[int((ones + 1) / 2)]
           printf "wall of %d GPUs: %.2f s, of one: %.2f s: %.2f\n", gpus, a, o, a / o }'
