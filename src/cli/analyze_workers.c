@@ -269,6 +269,13 @@ static enum pb_status receive_features(struct pb_worker *worker, const struct an
     return status;
 }
 
+void pb_device_result_clear(struct pb_device_result *result)
+{
+    pb_parameters_clear(&result->parameters);
+    pb_agreement_clear(&result->agreement);
+    pb_features_clear(&result->features);
+}
+
 enum pb_status pb_workers_next(struct pb_workers *workers, struct pb_device_result *result_out,
                                struct pb_error *err)
 {
@@ -288,8 +295,7 @@ enum pb_status pb_workers_next(struct pb_workers *workers, struct pb_device_resu
     if (status == PB_OK && answer.has_metrics)
         status = receive_features(worker, &answer, &result.features, err);
     if (status != PB_OK) {
-        pb_agreement_clear(&result.agreement);
-        pb_parameters_clear(&result.parameters);
+        pb_device_result_clear(&result);
         return status;
     }
     PB_TEXT_SET(result.model, answer.model);

@@ -27,15 +27,17 @@ enum pb_wanted {
     PB_WANT_METRICS = 2     /* what devices are compared by */
 };
 
-/* What was found of one device. */
+/* What was found of one device; for pb_device_result_clear(). */
 struct pb_device_result {
     char model[PB_TEXT_LENGTH];
-    struct pb_device_info info;      /* as the driver states it */
-    struct pb_parameters parameters; /* for pb_parameters_clear() */
-    struct pb_agreement agreement;   /* for pb_agreement_clear() */
-    struct pb_features features;     /* its metrics; for pb_features_clear() */
-    size_t analysed;                 /* recordings that could be read */
+    struct pb_device_info info; /* as the driver states it */
+    struct pb_parameters parameters;
+    struct pb_agreement agreement;
+    struct pb_features features; /* its metrics */
+    size_t analysed;             /* recordings that could be read */
 };
+
+void pb_device_result_clear(struct pb_device_result *result);
 
 /*
  * Starts `jobs` workers (1 … PB_WORKERS_MAX, no more than devices) over keys[count] of the file.

@@ -107,8 +107,7 @@ static enum pb_status infer(struct pb_diff_side *side, struct pb_error *err)
             pb_parameter_row_of(side->devices[i].key, &result.parameters.items[p], &row);
             status = add_value(&side->devices[i], &row, err);
         }
-        pb_parameters_clear(&result.parameters);
-        pb_agreement_clear(&result.agreement);
+        pb_device_result_clear(&result);
     }
     pb_workers_stop(workers);
     free(keys);

@@ -140,7 +140,7 @@ static enum pb_status add_inferred(struct source *source, struct pb_subject *sub
         if (!isnan(cell.value))
             status = pb_features_set(source->features, row, &result.features.metrics[i], cell, err);
     }
-    pb_features_clear(&result.features);
+    pb_device_result_clear(&result);
     return status;
 }
 

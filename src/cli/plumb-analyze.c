@@ -116,9 +116,7 @@ static enum pb_status analyse_devices(struct analysis *analysis, const struct op
             pb_error_prefix(err, "%s: device %s", options->file, analysis->keys[i].text);
         else
             status = keep_result(analysis, analysis->keys[i].text, &result, err);
-        pb_parameters_clear(&result.parameters);
-        pb_agreement_clear(&result.agreement);
-        pb_features_clear(&result.features);
+        pb_device_result_clear(&result);
     }
     pb_workers_stop(workers);
     return status;

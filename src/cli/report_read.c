@@ -392,8 +392,7 @@ static enum pb_status infer_devices(struct pb_report_input *input, const struct 
         status = pb_workers_next(workers, &result, err);
         if (status == PB_OK)
             status = keep_result(row_sink, keys[i].text, &result, err);
-        pb_parameters_clear(&result.parameters);
-        pb_agreement_clear(&result.agreement);
+        pb_device_result_clear(&result);
     }
     pb_workers_stop(workers);
     return status;
