@@ -1,5 +1,5 @@
 /*
- * The arbiter of a node: it tells the GPUs of a node when they take the steps that they share.
+ * The arbiter of a node: when its GPUs take the steps that they share.
  *
  * The order of these steps is fixed by the list of tests before anything is measured:
  *

@@ -39,7 +39,7 @@ struct pb_node_request {
     const char *host;                 /* as in the fleet file: simulated nodes are nodes */
     const struct pb_test_list *tests; /* must outlive the node */
     struct pb_supervisor *supervisor;
-    double deadline_seconds; /* of a test: much longer nobody is waited for */
+    double deadline_seconds; /* of a test; no rank waits much longer for another */
 };
 
 /* Collective over all ranks; a failure is this rank's alone, and pb_node_close() due all the same.

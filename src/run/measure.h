@@ -13,7 +13,7 @@
 #include "run/packer.h"
 #include "run/selection.h"
 
-/* The node's other devices, as far as the orders to this probe tell of them. */
+/* The node's other devices, as known from the orders to this probe. */
 struct pb_others {
     int64_t concurrent_devices; /* that run a concurrent test, this one among them */
     /* Waits for the GO to the READY frame that was just sent; *count_out: devices that begin. */
@@ -55,7 +55,7 @@ enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selec
 
 /*
  * Runs tests[] (ends with NULL): a DEVICE frame, then START, MEASURED and TEST for each, then DONE.
- * With others on the node (NULL: none), a READY frame tells of each shared step that this device
+ * With others on the node (NULL: none), a READY frame names each shared step that this device
  * waits for (arbiter.h), and tests that need the host link for themselves wait for their turn
  * (schedule.h). A test is packed while the next one
  * runs, so its TEST frame may come after the next one's START; the sink meets TEST frames in

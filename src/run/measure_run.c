@@ -51,7 +51,7 @@ struct series {
     int64_t fewest;                 /* devices at a barrier of the test at hand; 0: none yet */
 };
 
-/* Says what this device waits for. */
+/* Reports the step for which this device waits. */
 static enum pb_status send_ready(const struct series *series, const char *test, int64_t step,
                                  struct pb_error *err)
 {

@@ -24,7 +24,7 @@ struct pb_test_spec {
     /* Of a test that all devices of a node run at the same time: their number; in a HELLO, which
        does not know it, 1. 0: another test. */
     int64_t concurrent_devices;
-    int64_t link_use; /* enum pb_link_use: what it asks of the node's other devices */
+    int64_t link_use; /* enum pb_link_use: what it requires of the node's other devices */
 };
 
 struct pb_test_list {

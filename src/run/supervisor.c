@@ -173,14 +173,6 @@ enum pb_status pb_supervisor_run(struct pb_supervisor *supervisor, const char *k
     return PB_OK;
 }
 
-bool pb_supervisor_is_left(const struct pb_supervisor *supervisor, const char *test)
-{
-    for (size_t i = 0; i < supervisor->task_count; i++)
-        if (strcmp(supervisor->tasks[i].spec.name, test) == 0)
-            return supervisor->tasks[i].state == TASK_TODO;
-    return false;
-}
-
 void pb_supervisor_stop(struct pb_supervisor *supervisor, const char *reason)
 {
     PB_TEXT_SET(supervisor->stop_reason, reason);

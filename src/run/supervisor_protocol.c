@@ -16,6 +16,13 @@ static struct pb_task *find_task(const struct pb_supervisor *supervisor, const c
     return NULL;
 }
 
+bool pb_supervisor_is_left(const struct pb_supervisor *supervisor, const char *test)
+{
+    const struct pb_task *task = find_task(supervisor, test);
+
+    return task != NULL && task->state == TASK_TODO;
+}
+
 /* ---- orders ---- */
 
 static void order(struct pb_supervisor *supervisor, const struct pb_probe_order *what)
