@@ -8,7 +8,7 @@
  *
  * Where both are conclusive they must agree: components of pairs that part partners, or ways out
  * that more than two partners share, leave TPCs open. What is no way out (constants, translations)
- * may be shared by more than a TPC; it can bear out partners, and tells nothing alone.
+ * may be shared by more than a TPC; it can bear out partners, and proves none alone.
  *
  * tpc_sm_counts is one number where all are alike, else a list, the component of the SM with the
  * least number first.

@@ -9,7 +9,7 @@
 #include "analysis/verdict/judge.h"
 #include "core/reserve.h"
 
-/* Below it there is no doubt which part of a group is the healthy one. */
+/* Below it, it is certain which part of a group is the healthy one. */
 #define LISTED_SHARE (1.0 / 3.0)
 
 enum { ANOMALOUS_MIN = 4 };

@@ -91,7 +91,7 @@ static void give_up(const char *message)
 
 /*
  * A rank bound to one processor shares it with its probe, which measures and packs at the same
- * time: on two H100s a standard battery takes 15 instead of 12.5 s. Open MPI binds one or two ranks
+ * time: on two H100s a standard battery takes 15 instead of 13 s. Open MPI binds one or two ranks
  * so.
  */
 static void warn_of_binding(void)

@@ -97,7 +97,8 @@ static enum pb_status take_order(struct server *server, enum pb_probe_order_kind
         return status;
     server->has_links |= order->kind == PB_ORDER_LINKS;
     if (order->kind != (int64_t)kind && order->kind != PB_ORDER_LINKS)
-        status = pb_fail(err, PB_CORRUPT, "order: unexpected while tests run");
+        status = pb_fail(err, PB_CORRUPT, "order: expected kind %d while tests run, found %lld",
+                         (int)kind, (long long)order->kind);
     plain = (struct pb_probe_order){.kind = order->kind, .count = order->count};
     pb_probe_order_clear(order);
     *order = plain;
