@@ -179,7 +179,7 @@ enum pb_status pb_infer_rows(const struct pb_inference *rows, const struct pb_de
                              struct pb_parameters *parameters_out, size_t *analysed_out,
                              struct pb_error *err)
 {
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
     struct shelf shelf = {.tests = {NULL}};
     struct pb_error reason = PB_ERROR_INIT;
     /* GSL would abort the process on a domain error; its results are checked instead. */

@@ -50,7 +50,15 @@ void pb_parameters_clear(struct pb_parameters *set)
     if (set == NULL)
         return;
     free(set->items);
+    pb_topology_clear(&set->topology);
     memset(set, 0, sizeof(*set));
+}
+
+void pb_topology_clear(struct pb_topology *topology)
+{
+    free(topology->gpcs);
+    free(topology->l2_sides);
+    memset(topology, 0, sizeof(*topology));
 }
 
 static bool is_stated(const struct pb_estimate *estimate)

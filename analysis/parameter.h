@@ -44,10 +44,18 @@ struct pb_parameter {
     char reason[PB_MESSAGE_LENGTH];
 };
 
+/* Where each SM is, by its number; the arrays are of sm_count. */
+struct pb_topology {
+    size_t sm_count;
+    uint16_t *gpcs;          /* 0 is that of SM 0; NULL: not determined */
+    unsigned char *l2_sides; /* 0 is that of SM 0; NULL: L2 has none, or they are not determined */
+};
+
 /* All parameters of one device, in the order of the table of inferences. */
 struct pb_parameters {
     struct pb_parameter *items;
     size_t count, capacity;
+    struct pb_topology topology; /* too long for parameters, which count it; not in reports */
 };
 
 /* Adds a parameter without value or reason. PB_NO_MEMORY leaves set unchanged. */
@@ -64,6 +72,7 @@ double pb_parameters_number(const struct pb_parameters *set, const char *memory,
 
 /* Frees what the set owns and empties it; NULL is allowed. */
 void pb_parameters_clear(struct pb_parameters *set);
+void pb_topology_clear(struct pb_topology *topology);
 
 /*
  * Giving a parameter its value. The format tells the method. A value that is not finite, or has no

@@ -311,3 +311,10 @@ enum pb_status pb_machine_make(const struct pb_model_hierarchy *hierarchy,
     *machine_out = machine;
     return PB_OK;
 }
+
+void pb_machine_set_topology(struct pb_machine *machine, const char *uuid,
+                             const struct pb_topology *topology)
+{
+    PB_TEXT_SET(machine->device, uuid);
+    machine->topology = topology;
+}

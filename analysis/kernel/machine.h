@@ -51,4 +51,8 @@ enum pb_status pb_machine_make(const struct pb_model_hierarchy *hierarchy,
                                const struct pb_execution *execution, const char *name,
                                struct pb_machine *machine_out, struct pb_error *err);
 
+/* The device's own name, and where its SMs are; `topology` is referred to, not copied. */
+void pb_machine_set_topology(struct pb_machine *machine, const char *uuid,
+                             const struct pb_topology *topology);
+
 #endif

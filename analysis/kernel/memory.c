@@ -1374,11 +1374,11 @@ static enum pb_status make_sms(struct pb_memory *memory, struct pb_error *err)
 }
 
 /*
- * Which GPC an SM is of. TPCs, pairs of SMs, are numbered round robin over the GPCs; the first GPC
- * has no part in it after four rounds, and the last four TPCs are its own. So on an H200 and an
- * H100 of 132 SMs; of other GPUs it is an assumption.
+ * Which GPC an SM is of where that was not measured. TPCs, pairs of SMs, are numbered round robin
+ * over the GPCs; the first GPC has no part in it after four rounds, and the last four TPCs are its
+ * own. So on some H100s and H200s of 132 SMs; of other GPUs it is an assumption.
  */
-static unsigned find_gpc(const struct pb_machine *machine, uint32_t sm)
+static unsigned assume_gpc(const struct pb_machine *machine, uint32_t sm)
 {
     uint32_t count = machine->gpc_count;
     uint32_t tpc = sm / TPC_SMS;
@@ -1389,17 +1389,47 @@ static unsigned find_gpc(const struct pb_machine *machine, uint32_t sm)
     return tpc + GPC_ROUNDS >= tpcs ? 0 : 1 + (tpc - GPC_ROUNDS * count) % (count - 1);
 }
 
-/* Half of the GPCs are on each side of L2; which ones is not measured. */
-static void draw_sides(struct pb_memory *memory)
+const struct pb_topology *pb_memory_topology(const struct pb_machine *machine,
+                                             const struct pb_kernel *kernel)
 {
-    uint32_t count = memory->machine->gpc_count > 1 ? memory->machine->gpc_count : 1;
+    const struct pb_topology *topology = machine->topology;
+
+    if (topology == NULL || topology->gpcs == NULL || topology->sm_count != machine->sm_count ||
+        machine->device[0] == '\0' || strcmp(machine->device, kernel->device) != 0)
+        return NULL;
+    for (size_t sm = 0; sm < topology->sm_count; sm++)
+        if (topology->gpcs[sm] >= PB_GPCS_MAX)
+            return NULL;
+    return topology;
+}
+
+/*
+ * Of every SM the GPC, and of every GPC the side of L2. Where sides were measured, a GPC is on that
+ * of most of its SMs; else half of the GPCs, drawn, are on each.
+ */
+static void find_places(struct pb_memory *memory)
+{
+    const struct pb_machine *machine = memory->machine;
+    const struct pb_topology *topology = pb_memory_topology(machine, memory->kernel);
+    uint32_t count = machine->gpc_count > 1 ? machine->gpc_count : 1;
+    int balance[PB_GPCS_MAX] = {0};
 
     for (uint32_t i = 0; i < count; i++)
-        memory->gpc_sides[i] = (unsigned char)(i % memory->machine->l2_sides);
+        memory->gpc_sides[i] = (unsigned char)(i % machine->l2_sides);
     gsl_ran_shuffle(memory->random, memory->gpc_sides, count, 1);
-    for (uint32_t i = 0; i < memory->sm_count; i++)
-        memory->gpcs[i] = (unsigned char)find_gpc(
-            memory->machine, memory->kernel->sms == NULL ? i : memory->kernel->sms[i]);
+    for (uint32_t i = 0; i < memory->sm_count; i++) {
+        uint32_t sm = memory->kernel->sms == NULL ? i : memory->kernel->sms[i];
+
+        memory->gpcs[i] =
+            (unsigned char)(topology != NULL && sm < topology->sm_count ? topology->gpcs[sm]
+                                                                        : assume_gpc(machine, sm));
+    }
+    if (topology == NULL || topology->l2_sides == NULL || machine->l2_sides < 2)
+        return;
+    for (size_t sm = 0; sm < topology->sm_count; sm++)
+        balance[topology->gpcs[sm]] += topology->l2_sides[sm] != 0 ? 1 : -1;
+    for (uint32_t i = 0; i < PB_GPCS_MAX; i++)
+        memory->gpc_sides[i] = balance[i] > 0;
 }
 
 enum pb_status pb_memory_create(const struct pb_machine *machine,
@@ -1451,7 +1481,7 @@ enum pb_status pb_memory_create(const struct pb_machine *machine,
         return status;
     }
     gsl_rng_set(memory->random, (unsigned long)(options->seed + 1));
-    draw_sides(memory);
+    find_places(memory);
     *memory_out = memory;
     return PB_OK;
 }

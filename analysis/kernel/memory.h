@@ -60,9 +60,13 @@ struct pb_machine {
     struct pb_latency l2_far;
     bool l2_merges_requests; /* of SMs of one GPC for what is on its way, before L2 sees them */
     uint32_t gpc_count;      /* at most PB_GPCS_MAX */
-    uint32_t mshr_per_sm;    /* outstanding misses; 0: no limit is known */
-    double cycles_per_ns;    /* of the SMs' clock; 0: not known */
-    double line_cycles;      /* that each further line of an access keeps L1 busy; at least 0 */
+    /* Where the SMs of the GPU of this uuid are, as far as that was measured. On any other GPU the
+     * same number is another SM: there GPCs are assumed, and sides drawn. */
+    const struct pb_topology *topology; /* NULL: nothing was */
+    char device[PB_TEXT_LENGTH];
+    uint32_t mshr_per_sm; /* outstanding misses; 0: no limit is known */
+    double cycles_per_ns; /* of the SMs' clock; 0: not known */
+    double line_cycles;   /* that each further line of an access keeps L1 busy; at least 0 */
 };
 
 /* N14's extensions of the theory of reuse distances (4.1 to 4.5). */
@@ -141,6 +145,10 @@ struct pb_memory_options {
 };
 
 struct pb_memory;
+
+/* Where the SMs that ran the kernel are; NULL: not measured, or of another GPU. */
+const struct pb_topology *pb_memory_topology(const struct pb_machine *machine,
+                                             const struct pb_kernel *kernel);
 
 /* For one kernel, all caches empty. sm_count, warp_slots: as the schedule has them. */
 enum pb_status pb_memory_create(const struct pb_machine *machine,

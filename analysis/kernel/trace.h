@@ -73,6 +73,7 @@ struct pb_allocation {
 /* One launch. Arrays belong to the trace and hold until its next kernel. */
 struct pb_kernel {
     char name[PB_KERNEL_NAME_LENGTH];
+    char device[PB_TEXT_LENGTH]; /* uuid of the GPU that ran it; empty: not known */
     uint32_t grid[3], block[3];
     uint64_t block_count;
     uint32_t warp_count;    /* of a block */

@@ -214,7 +214,7 @@ static enum pb_status find_device(const struct pb_json *devices, const char *key
 static enum pb_status read_report(const struct pb_json *devices, const char *key,
                                   struct pb_model_hierarchy *hierarchy_out, struct pb_error *err)
 {
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
     struct pb_json device = *devices;
     enum pb_status status = find_device(devices, key, &device, err);
 

@@ -231,12 +231,28 @@ static bool compare_sides(const struct pb_sm_map *map, struct division *division
     return true;
 }
 
+static enum pb_status copy_sides(const struct pb_sm_map *map, const struct division *division,
+                                 unsigned char **sides_out, struct pb_error *err)
+{
+    unsigned char *sides = malloc(map->sms);
+
+    if (sides == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for the sides of %zu SMs", map->sms);
+    for (size_t sm = 0; sm < map->sms; sm++)
+        sides[sm] = division->is_across[sm];
+    *sides_out = sides;
+    return PB_OK;
+}
+
 /*
  * Divides SMs and lines. Only what an SM's atomics take more than its others is compared: SMs may
  * lie at other distances from all of L2. PB_NOT_FOUND: there is one side.
+ *
+ * sides_out  [SMs of the map] the side of each, 0 that of the first one; for free(). NULL: not
+ * asked for
  */
 static enum pb_status find_halves(const struct pb_case *at, struct halves *halves_out,
-                                  struct pb_error *err)
+                                  unsigned char **sides_out, struct pb_error *err)
 {
     struct halves halves = {.weakest = 1.0};
     struct pb_sm_map map = {NULL, 0, 0};
@@ -258,6 +274,8 @@ static enum pb_status find_halves(const struct pb_case *at, struct halves *halve
                              "%zu lines take %.0f%% longer than to the others",
                              map.lines, 100.0 * least_gap);
     }
+    if (status == PB_OK && sides_out != NULL)
+        status = copy_sides(&map, &division, sides_out, err);
     halves.near_cycles -= at->recordings[0].overhead_cycles;
     halves.far_cycles -= at->recordings[0].overhead_cycles;
     *halves_out = halves;
@@ -274,7 +292,7 @@ enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err)
     struct halves halves;
     const struct pb_parameter *sides =
         pb_parameters_find(at->parameters, "l2", "partition_sm_counts");
-    enum pb_status status = find_halves(at, &halves, err);
+    enum pb_status status = find_halves(at, &halves, NULL, err);
 
     if (status == PB_OK && (sides == NULL || sides->kind == PB_VALUE_NONE))
         status =
@@ -357,8 +375,10 @@ enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err)
 {
     struct pb_parameter *counts = pb_case_answer(at, "partition_sm_counts");
     struct pb_parameter *crossing = pb_case_answer(at, "crossing_cycles");
+    struct pb_topology *topology = &at->parameters->topology;
+    unsigned char *sides = NULL;
     struct halves halves;
-    enum pb_status status = find_halves(at, &halves, err);
+    enum pb_status status = find_halves(at, &halves, &sides, err);
 
     if (status != PB_OK)
         return status;
@@ -367,9 +387,17 @@ enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err)
         pb_parameter_set_none(crossing,
                               "depends on partition_sm_counts, which is undetermined: %.200s",
                               counts->reason);
+        free(sides);
         return PB_OK;
     }
     state_crossing(crossing, &halves);
+    if (halves.sms[0] + halves.sms[1] == at->info->sm_count) {
+        free(topology->l2_sides);
+        topology->l2_sides = sides;
+        topology->sm_count = at->info->sm_count;
+    } else {
+        free(sides);
+    }
     limit_size(at);
     return PB_OK;
 }

@@ -229,6 +229,27 @@ static enum pb_status check_apart(const struct pb_matrix *matrix,
 
 /* ---- all together ---- */
 
+/* Keeps which GPC each SM is of, in the order of their first SMs. */
+static enum pb_status keep_gpcs(const struct pb_case *at, const struct pb_union_find *components,
+                                struct pb_error *err)
+{
+    struct pb_topology *topology = &at->parameters->topology;
+    uint16_t *gpcs = malloc(components->members * sizeof(*gpcs)), count = 0;
+
+    if (gpcs == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for the GPCs of %zu SMs",
+                       components->members);
+    for (size_t sm = 0; sm < components->members; sm++) {
+        size_t first = pb_union_find_first(components, sm);
+
+        gpcs[sm] = first == sm ? count++ : gpcs[first];
+    }
+    free(topology->gpcs);
+    topology->gpcs = gpcs;
+    topology->sm_count = components->members;
+    return PB_OK;
+}
+
 static enum pb_status complete(const struct pb_case *at, bool *unpaired,
                                struct pb_union_find *components, struct pb_votes *votes,
                                struct pb_error *err)
@@ -267,7 +288,7 @@ static enum pb_status complete(const struct pb_case *at, bool *unpaired,
                  paired);
     pb_union_find_state(components, pb_votes_confidence(votes), pb_case_answer(at, "gpc_count"),
                         pb_case_answer(at, "gpc_sm_counts"), method);
-    return PB_OK;
+    return keep_gpcs(at, components, err);
 }
 
 enum pb_status pb_infer_gpcs(const struct pb_case *at, struct pb_error *err)

@@ -149,7 +149,7 @@ static void put_all(struct pb_extractor *extractor, const struct pb_parameters *
 void pb_observe_parameters(struct pb_extractor *extractor)
 {
     const struct pb_metric_source *metric_source = extractor->metric_source;
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
     char place[PB_MESSAGE_LENGTH];
     size_t analysed;
 

@@ -206,7 +206,7 @@ enum pb_status pb_workers_start(const char *path, const struct pb_key *keys, siz
 static enum pb_status take_parameters(struct pb_worker *worker, const struct answer *answer,
                                       struct pb_parameters *parameters_out, struct pb_error *err)
 {
-    struct pb_parameters parameters = {NULL, answer->parameters, answer->parameters};
+    struct pb_parameters parameters = {.count = answer->parameters, .capacity = answer->parameters};
     enum pb_status status;
 
     parameters.items = calloc(answer->parameters + 1, sizeof(*parameters.items));

@@ -129,6 +129,11 @@ static enum pb_status infer(struct pb_reader *reader, const char *path, const ch
         device->is_simulated = pb_backend_is_simulated(info.backend);
         status = pb_machine_make(&device->hierarchy, &execution, name, &device->machine, err);
     }
+    if (status == PB_OK) {
+        device->topology = parameters.topology;
+        parameters.topology = (struct pb_topology){0};
+        pb_machine_set_topology(&device->machine, info.uuid, &device->topology);
+    }
     pb_parameters_clear(&parameters);
     return status;
 }
@@ -164,4 +169,5 @@ enum pb_status pb_model_device_load(const char *cache, const char *from, const c
 void pb_model_device_clear(struct pb_model_device *device)
 {
     pb_model_hierarchy_clear(&device->hierarchy);
+    pb_topology_clear(&device->topology);
 }

@@ -8,7 +8,8 @@
 
 struct pb_model_device {
     struct pb_model_hierarchy hierarchy;
-    struct pb_machine machine; /* refers to the hierarchy: do not copy */
+    struct pb_topology topology;
+    struct pb_machine machine; /* refers to both: do not copy */
     bool is_simulated;
 };
 

@@ -204,6 +204,8 @@ json_t *pb_model_json(const char *trace, const char *format, const struct pb_ker
     set_count(object, "seed_count", explanation->seed_count);
     set_count(object, "sm_count", prediction->schedule.sm_count);
     set_count(object, "active_blocks_per_sm", prediction->block_limit);
+    set(object, "topology",
+        json_string(pb_memory_topology(machine, kernel) != NULL ? "measured" : "assumed"));
     set_count(object, "l1_size_bytes", prediction->l1_bytes);
     set_count(object, "carveout_bytes", prediction->carveout_bytes);
     set_count(object, "warp_accesses", prediction->schedule.access_count);

@@ -111,6 +111,11 @@ static void print_head(const struct pb_kernel *kernel, const struct pb_machine *
                 prediction->l1_bytes, prediction->carveout_bytes);
     if (kernel->message[0] != '\0')
         fprintf(out, "  %-14s %s\n", "note", kernel->message);
+    if (machine->topology != NULL && pb_memory_topology(machine, kernel) == NULL)
+        fprintf(out,
+                "  %-14s which SMs share a GPC and a side of L2 is assumed: it was not measured, "
+                "or the trace is of another GPU\n",
+                "note");
     if (kernel->unmodelled > 0)
         fprintf(out, "  %-14s %" PRIu64 " memory instructions are of kinds that are not modelled\n",
                 "note", kernel->unmodelled);

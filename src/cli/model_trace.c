@@ -22,6 +22,8 @@ struct stream {
 struct h5_trace {
     char *path;
     struct pb_memtrace_reader *reader;
+    struct pb_memtrace_context *contexts; /* [context_count] */
+    size_t context_count;
     size_t next_number; /* of the kernel that comes next */
     struct pb_memtrace_launch launch;
     struct pb_kernel kernel;
@@ -290,6 +292,9 @@ static enum pb_status set_kernel(struct h5_trace *trace, struct pb_error *err)
                        trace->path, trace->next_number, UINT32_MAX, (unsigned long long)threads,
                        (unsigned long long)kernel->block_count);
     PB_TEXT_SET(kernel->name, row->name);
+    for (size_t i = 0; i < trace->context_count; i++)
+        if (trace->contexts[i].context == row->context)
+            PB_TEXT_SET(kernel->device, trace->contexts[i].uuid);
     if (row->shared_static_bytes >= 0 && row->shared_dynamic_bytes >= 0)
         kernel->shared_bytes = row->shared_static_bytes + row->shared_dynamic_bytes;
     return PB_OK;
@@ -493,6 +498,7 @@ static void close_trace(void *state)
 
     clear_kernel(trace);
     pb_memtrace_close(trace->reader);
+    free(trace->contexts);
     free(trace->path);
     free(trace);
 }
@@ -516,6 +522,8 @@ static enum pb_status open_h5(const char *path, struct pb_trace *trace_out, stru
         return pb_fail(err, PB_NO_MEMORY, "%s: out of memory", path);
     }
     status = pb_memtrace_open(path, &trace->reader, err);
+    if (status == PB_OK)
+        status = pb_memtrace_contexts(trace->reader, &trace->contexts, &trace->context_count, err);
     if (status != PB_OK) {
         close_trace(trace);
         return status;

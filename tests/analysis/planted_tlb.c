@@ -86,7 +86,7 @@ const char planted_tests[] = "clock_overhead,l2_capacity,dram_latency,tlb_reach,
 
 void assert_planted(const struct blind_profile *profile)
 {
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     selected_infer_drawn(profile, planted_tests, &parameters);
     assert_planted_level(&parameters, "tlb_l1", &profile->tlbs[0]);

@@ -73,7 +73,7 @@ static void assert_withdrawn(const struct pb_parameters *set, const char *memory
  */
 static void test_consistency__sets_widen_a_size(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "l1", "size_bytes", 246784);
@@ -88,7 +88,7 @@ static void test_consistency__sets_widen_a_size(void **state)
 /* The plateau of a sweep whose misses begin anywhere is that of any cache. */
 static void test_consistency__an_edge_without_evidence_is_none(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     pb_parameter_set_number(declare(&set, "l2", "full_miss_bytes"),
@@ -101,7 +101,7 @@ static void test_consistency__an_edge_without_evidence_is_none(void **state)
 /* Twice a size that is not known is no number. */
 static void test_consistency__an_interval_is_not_widened_to_no_number(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "l2", "full_miss_bytes", 8388608);
@@ -113,7 +113,7 @@ static void test_consistency__an_interval_is_not_widened_to_no_number(void **sta
 
 static void test_consistency__a_size_has_whole_lines(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "l2", "size_bytes", 162112);
@@ -137,7 +137,7 @@ static void put_lru(struct pb_parameters *set, double full)
 
 static void test_consistency__full_misses_follow_from_the_sets(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put_lru(&set, 34752);
@@ -159,7 +159,7 @@ static void test_consistency__full_misses_follow_from_the_sets(void **state)
  * of one that may be the same, a sweep shows too few misses. */
 static void test_consistency__a_sweep_bounds_full_misses(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "constant_l1", "size_bytes", 4096);
@@ -191,7 +191,7 @@ static void test_consistency__a_sweep_bounds_full_misses(void **state)
 /* Where the line is known, what runs ahead hides no more than that and the line. */
 static void test_consistency__line_that_is_known_bounds_what_is_hidden(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "l1", "prefetch_bytes", 128);
@@ -208,7 +208,7 @@ static void test_consistency__line_that_is_known_bounds_what_is_hidden(void **st
 static void test_consistency__prefetched_lines_hide_first_misses(void **state)
 {
     static const struct pb_estimate list = {4672, 4672, 4672};
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -228,7 +228,7 @@ static void test_consistency__prefetched_lines_hide_first_misses(void **state)
 /* What was measured as L2 is a cache behind a smaller one, which answers what L1 misses. */
 static void test_consistency__nothing_answers_before_l2(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "l1", "miss_latency_cycles", 308);
@@ -249,7 +249,7 @@ static void test_consistency__nothing_answers_before_l2(void **state)
 /* First loads of constants come from DRAM; a miss in the first cache is answered by the second. */
 static void test_consistency__a_miss_costs_what_the_next_level_answers(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "constant_l1", "latency_cycles", 27);
@@ -266,7 +266,7 @@ static void test_consistency__a_miss_costs_what_the_next_level_answers(void **st
 
 static void test_consistency__a_second_constant_cache_is_larger_and_later(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "constant_l1", "latency_cycles", 54);
@@ -284,7 +284,7 @@ static void test_consistency__a_second_constant_cache_is_larger_and_later(void *
 /* A second level of the same reach adds its penalty to the first one's and never answers. */
 static void test_consistency__tlb_levels_reach_farther_and_farther(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "tlb_l1", "reach_bytes", 50331648);
@@ -301,7 +301,7 @@ static void test_consistency__tlb_levels_reach_farther_and_farther(void **state)
 
 static void test_consistency__an_entry_may_be_one_page(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "tlb_l1", "page_bytes", 2097152);
@@ -313,7 +313,7 @@ static void test_consistency__an_entry_may_be_one_page(void **state)
 
 static void test_consistency__one_sm_is_no_side(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put_pair(&set, "l2", "partition_sm_counts", 3, 1);
@@ -327,7 +327,7 @@ static void test_consistency__one_sm_is_no_side(void **state)
 /* A line more by the coarser sweep: both hold. */
 static void test_consistency__two_sweeps_of_one_cache(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
     const struct pb_parameter *list;
 
     (void)state;
@@ -343,7 +343,7 @@ static void test_consistency__two_sweeps_of_one_cache(void **state)
 
 static void test_consistency__what_holds_stays(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put_lru(&set, 34816);
@@ -366,7 +366,7 @@ static void put_halves(struct pb_parameters *set, double near_bytes, double far_
 
 static void test_consistency__halves_of_l2(void **state)
 {
-    struct pb_parameters good = {NULL, 0, 0}, larger = {NULL, 0, 0}, late = {NULL, 0, 0};
+    struct pb_parameters good = {0}, larger = {0}, late = {0};
 
     (void)state;
     put_halves(&good, 30, 500);
@@ -400,7 +400,7 @@ static void put_patterns(struct pb_parameters *set, double p1, double p2, double
 /* P1 is a hit and P4 a load from DRAM: one that takes longer than others of its name is none. */
 static void test_consistency__patterns_take_what_such_loads_take(void **state)
 {
-    struct pb_parameters good = {NULL, 0, 0}, slow = {NULL, 0, 0};
+    struct pb_parameters good = {0}, slow = {0};
     const struct pb_parameter *list;
 
     (void)state;
@@ -423,7 +423,7 @@ static void test_consistency__patterns_take_what_such_loads_take(void **state)
 /* Sectors that 1 of 59 misses shows are none; a shape that 20 others equal is one. */
 static void test_consistency__a_number_without_evidence_is_withdrawn(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     pb_parameter_set_number(declare(&set, "l1", "sector_bytes"),
@@ -439,7 +439,7 @@ static void test_consistency__a_number_without_evidence_is_withdrawn(void **stat
 /* Where loads were looked at and nothing answers before L2, what they do is no L1's. */
 static void test_consistency__a_cache_that_does_not_answer_has_no_rates(void **state)
 {
-    struct pb_parameters set = {NULL, 0, 0};
+    struct pb_parameters set = {0};
 
     (void)state;
     put_none(&set, "l1", "latency_cycles",

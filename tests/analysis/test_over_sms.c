@@ -134,7 +134,7 @@ static void test_over_sms__couples_that_miss_both_levels_tell_of_none(void **sta
 /* 512 lines 133 lines apart, in 59 of 413 sets of eight ways: they do not all stay in L2. */
 static void test_over_sms__laps_that_crowd_few_sets_are_not_of_l2(void **state)
 {
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
     struct blind_profile drawn;
 
     (void)state;

@@ -51,7 +51,7 @@ static void test_pattern__is_shown_by_the_chase_that_suits_the_tlbs(void **state
         uint64_t span_mib;
         uint32_t first_entries, second_entries;
     } tlbs[] = {{2, 16, 64}, {16, 16, 64}, {2, 8, 24}, {32, 10, 14}};
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof(tlbs) / sizeof(tlbs[0]); i++) {
@@ -64,7 +64,7 @@ static void test_pattern__is_shown_by_the_chase_that_suits_the_tlbs(void **state
 /* The pages of P1 and P4 take more entries than the first level has: every load pays for it. */
 static void test_pattern__of_translated_loads_is_null_where_none_are(void **state)
 {
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     (void)state;
     infer(2 * mib, 4, 64, &parameters);
@@ -93,7 +93,7 @@ static void test_pattern__of_pages_that_their_sets_hold_is_not_told(void **state
 
     (void)state;
     for (size_t i = 0; i < sizeof(drawn) / sizeof(drawn[0]); i++) {
-        struct pb_parameters parameters = {NULL, 0, 0};
+        struct pb_parameters parameters = {0};
         const struct pb_parameter *found;
         struct blind_profile profile;
         double value;
@@ -127,7 +127,7 @@ static void assert_latency_or_open(const struct pb_parameters *parameters, const
 static void test_pattern__small_pages_do_not_move_the_latency_of_dram(void **state)
 {
     static const uint64_t spans_bytes[] = {4096, 65536};
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof(spans_bytes) / sizeof(spans_bytes[0]); i++) {
@@ -145,7 +145,7 @@ static void test_pattern__small_pages_do_not_move_the_latency_of_dram(void **sta
 
 static void test_pattern__is_null_where_no_chase_suits_the_tlbs(void **state)
 {
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     (void)state;
     infer(64 * mib, 8, 16, &parameters); /* no pages are so far apart */

@@ -69,7 +69,7 @@ static void test_prefetch__beyond_the_cold_walk_leaves_lines_alone(void **state)
 {
     struct blind_profile profile;
     struct blind_cache *l2 = &profile.caches[BLIND_L2];
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     (void)state;
     blind_draw(1, &profile);

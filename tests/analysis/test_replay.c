@@ -411,7 +411,7 @@ static void test_agreement__drawn_victims_agree_by_their_number(void **state)
 
 static void test_agreement__a_device_without_caches_has_no_rows(void **state)
 {
-    struct pb_parameters none = {NULL, 0, 0};
+    struct pb_parameters none = {0};
     struct pb_agreement agreement = measure(&none);
 
     (void)state;

@@ -142,7 +142,7 @@ static void test_throughput__a_plateau_does_not_rise(void **state)
 static void test_mshr__what_issuing_takes_is_no_limit(void **state)
 {
     struct blind_profile profile;
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     (void)state;
     blind_draw(1, &profile);

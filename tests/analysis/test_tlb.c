@@ -116,7 +116,7 @@ static void test_tlb__entries_behind_larger_ones_may_span_less(void **state)
     (void)state;
     profile.tlbs[0] = planted_level(16 * mib, 20, 1, (const uint32_t[]){8});
     for (size_t i = 0; i < 2; i++) {
-        struct pb_parameters parameters = {NULL, 0, 0};
+        struct pb_parameters parameters = {0};
         double entries;
 
         profile.tlbs[1] = planted_level(2 * mib, 70, i == 0 ? 1 : 4, sets[i]);
@@ -163,7 +163,7 @@ static void test_tlb__pages_that_hit_one_level_do_not_ask_the_next(void **state)
 static void test_tlb__entries_that_hit_one_level_are_not_counted_in_the_next(void **state)
 {
     struct blind_profile profile = planted_device();
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     (void)state;
     profile.tlbs[0] = planted_level(16 * mib, 29, 4, (const uint32_t[]){2, 4, 4, 2});
@@ -223,7 +223,7 @@ static void test_tlb__pages_smaller_than_strides_are_found(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
-        struct pb_parameters parameters = {NULL, 0, 0};
+        struct pb_parameters parameters = {0};
         double span = (double)devices[i].span_kib * 1024.0, sets = (double)devices[i].sets[1];
         double entries = sets * devices[i].ways[1];
 
@@ -256,7 +256,7 @@ static void test_tlb__spikes_take_no_page_from_its_set(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         struct blind_profile profile = planted_device();
-        struct pb_parameters parameters = {NULL, 0, 0};
+        struct pb_parameters parameters = {0};
         const struct pb_parameter *found;
 
         profile.jitter_cycles = ways[i] % 3;
@@ -280,7 +280,7 @@ static void test_tlb__spikes_take_no_page_from_its_set(void **state)
 static void test_tlb__a_tree_plru_shows_no_sets(void **state)
 {
     struct blind_profile profile = planted_device();
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     (void)state;
     profile.tlbs[0] = planted_level(2 * mib, 20, 1, (const uint32_t[]){16});

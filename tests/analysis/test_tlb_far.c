@@ -20,7 +20,7 @@ static void test_tlb__a_reach_beyond_memory_shows_by_one_block(void **state)
 {
     static const char *const phases[] = {"stride4", "stride8", "stride16", "stride64", NULL};
     struct blind_profile profile = planted_device();
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
 
     (void)state;
     profile.tlbs[0] = planted_level(16 * mib, 20, 1, (const uint32_t[]){12});
@@ -75,7 +75,7 @@ static void test_tlb__a_hash_is_told_with_any_memory(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(memory_gib) / sizeof(memory_gib[0]); i++) {
         struct blind_profile profile = planted_device();
-        struct pb_parameters parameters = {NULL, 0, 0};
+        struct pb_parameters parameters = {0};
 
         profile.memory_bytes = memory_gib[i] << 30;
         profile.tlbs[0] = planted_level(16 * mib, 10, 1, (const uint32_t[]){16});
@@ -92,7 +92,7 @@ static void test_tlb__a_hash_is_told_with_any_memory(void **state)
 static void test_tlb__three_levels_are_three(void **state)
 {
     struct blind_profile profile = planted_device();
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
     const struct pb_estimate *found;
 
     (void)state;

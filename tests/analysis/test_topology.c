@@ -13,6 +13,33 @@
 
 /* ---- simulated devices ---- */
 
+/* Every SM has its place: as many in each GPC as are stated, and each GPC on one side of L2. */
+static void check_places(const struct pb_parameters *parameters)
+{
+    const struct pb_topology *topology = &parameters->topology;
+    const struct pb_parameter *gpcs = selected_find(parameters, "sm", "gpc_sm_counts");
+    const struct pb_parameter *sides = selected_find(parameters, "l2", "partition_sm_counts");
+    double in_gpc[PB_LIST_MAX] = {0}, on_side[2] = {0};
+    int side_of[PB_LIST_MAX];
+
+    memset(side_of, 0xff, sizeof(side_of));
+    assert_int_equal(topology->sm_count, 132);
+    assert_non_null(topology->gpcs);
+    assert_non_null(topology->l2_sides);
+    for (size_t sm = 0; sm < 132; sm++) {
+        int side = topology->l2_sides[sm], gpc = topology->gpcs[sm];
+
+        in_gpc[gpc]++;
+        on_side[side]++;
+        assert_true(side_of[gpc] < 0 || side_of[gpc] == side);
+        side_of[gpc] = side;
+    }
+    for (size_t i = 0; i < gpcs->number_count; i++)
+        assert_float_equal(in_gpc[i], gpcs->numbers[i].value, 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_float_equal(on_side[i], sides->numbers[i].value, 0);
+}
+
 /* The H200 of the profiles has GPCs of 16 and 18 SMs, TPCs of 2, 96 slices. */
 static void test_topology__layout_of_an_h200_is_found(void **state)
 {
@@ -35,6 +62,7 @@ static void test_topology__layout_of_an_h200_is_found(void **state)
     assert_float_equal(sms, 132, 0);
     assert_float_equal(large, 2, 0);
     assert_int_equal(selected_find(&parameters, "sm", "sm_group_sizes")->number_count, 8);
+    check_places(&parameters);
     pb_parameters_clear(&parameters);
 }
 

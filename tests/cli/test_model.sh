@@ -163,6 +163,28 @@ sys.exit(bad > 0 or len(kernels) < 113)
 END
 }
 
+# Four blocks on SMs 124 to 130, which a GPU has in two GPCs of one side of L2; another has them in
+# one. What is known of the GPU that ran the kernel is used, and of no other.
+the_topology_of_the_traced_gpu_counts() {
+    command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+    kernels=$source/tests/data/kernels/h100-measured
+    for recording in h100-parallel h100-standard; do
+        run 0 "$bin/plumb-model" --from "$source/tests/data/$recording.h5" --json $recording.json \
+            --compare "$kernels/counters.csv" "$kernels/load_ca.h5" "$kernels/load_cg.h5" \
+            "$kernels/load_nc.h5" "$kernels/atax_2.h5"
+    done
+    python3 - <<'END' || fail "L2 by the topology of the traced GPU"
+import json
+for recording, topology in ("h100-parallel", "measured"), ("h100-standard", "assumed"):
+    report = json.load(open(recording + ".json"))
+    assert all(kernel["topology"] == topology for kernel in report["kernels"]), recording
+    worst = max(abs(kernel["counters"]["l2_hit_rate"] - kernel["models"]["plumb"]["l2_hit_rate"])
+                for kernel in report["comparison"]["kernels"])
+    print(recording, worst)
+    assert (worst < 0.003) == (topology == "measured"), recording
+END
+}
+
 broken_traces_are_refused() {
     column_copy 2 16 4096 >t.traceg
     head -n 40 t.traceg >cut.traceg

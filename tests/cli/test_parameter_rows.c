@@ -15,7 +15,7 @@ static void format(enum pb_value_kind kind, double value, size_t count,
                    struct pb_parameter_row *row)
 {
     struct pb_parameter parameter = {.kind = kind, .number_count = count};
-    struct pb_parameters set = {&parameter, 1, 1};
+    struct pb_parameters set = {.items = &parameter, .count = 1, .capacity = 1};
     struct pb_agreement none = {NULL, 0};
     struct pb_results results = {0};
 

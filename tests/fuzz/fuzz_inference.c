@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pb_device_info info = source->info;
     struct chosen chosen = {.count = 0};
     struct pb_recordings recordings = {&chosen, load};
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
     struct pb_error err = PB_ERROR_INIT;
     size_t analysed;
 

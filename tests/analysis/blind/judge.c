@@ -392,7 +392,7 @@ static void check_carveouts(struct answers *answers, const struct blind_cache *c
     const struct pb_parameter *list =
         pb_parameters_find(answers->parameters, "l1", "carveout_size_bytes");
     struct pb_parameter first;
-    struct pb_parameters alone = {&first, 1, 1};
+    struct pb_parameters alone = {.items = &first, .count = 1, .capacity = 1};
     struct answers one = *answers;
 
     if (list == NULL || list->number_count < 2) {

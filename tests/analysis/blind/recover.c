@@ -34,7 +34,7 @@ static enum pb_status measure(const char *path, const struct blind_profile *prof
 size_t blind_recover(const struct blind_profile *profile, const char *folder,
                      struct blind_result results_out[BLIND_RESULTS_MAX])
 {
-    struct pb_parameters parameters = {NULL, 0, 0};
+    struct pb_parameters parameters = {0};
     size_t count;
     struct recordings recordings;
     struct pb_error err = PB_ERROR_INIT;
