@@ -35,15 +35,20 @@ void pb_gather_prepare(void)
     setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl", 0);
 }
 
+/*
+ * A collective takes several messages there and back, which progress only while all of its ranks
+ * look: a pause is a small part of the wait so far, so that pauses add little to it.
+ */
 void pb_comm_wait(MPI_Request *request)
 {
-    static const double longest_seconds = 0.02;
-    double pause_seconds = 0.0002;
+    static const double least_seconds = 0.0001, longest_seconds = 0.02, share = 0.05;
+    double begun = pb_time_monotonic_seconds();
     int done = 0;
 
     while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
-        pb_time_sleep_seconds(pause_seconds);
-        pause_seconds = fmin(2 * pause_seconds, longest_seconds);
+        double waited = pb_time_monotonic_seconds() - begun;
+
+        pb_time_sleep_seconds(fmin(fmax(share * waited, least_seconds), longest_seconds));
     }
 }
 
