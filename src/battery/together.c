@@ -21,10 +21,10 @@
 #include "battery/tests.h"
 
 /*
- * Transfers of a cell: about 80 ms. Devices begin within a few milliseconds of each other, and the
+ * Transfers of a cell: about 40 ms. Devices begin within a few milliseconds of each other, and the
  * median is of those in the middle.
  */
-enum { PINNED_REPEATS = 64, PAGEABLE_REPEATS = 8, PEER_REPEATS = 128 };
+enum { PINNED_REPEATS = 32, PAGEABLE_REPEATS = 4, PEER_REPEATS = 128 };
 
 static const char *const quantities[] = {"throughput", "devices"};
 
