@@ -115,7 +115,7 @@ static enum pb_status replace(const char *path, const struct pb_claim *claim,
     if (status == PB_OK && extension->finish != NULL)
         status = extend_copy(path, partial.name, extension, true, err);
     if (status == PB_OK)
-        status = pb_partial_validate(&partial, err);
+        status = pb_partial_validate(&partial, true, err); /* tests were copied byte by byte */
     if (status == PB_OK)
         status = pb_claim_check(claim, err);
     if (status == PB_OK)

@@ -23,7 +23,11 @@ enum pb_status pb_file_extend(
 
 struct pb_partial;
 
-/* Whether what was written may get its final name. PB_IO: no; err names the first violation. */
-enum pb_status pb_partial_validate(const struct pb_partial *partial, struct pb_error *err);
+/*
+ * Whether what was written may get its final name. is_checked: the data of its tests was, before.
+ * PB_IO: no; err names the first violation.
+ */
+enum pb_status pb_partial_validate(const struct pb_partial *partial, bool is_checked,
+                                   struct pb_error *err);
 
 #endif

@@ -31,6 +31,9 @@ enum pb_status pb_image_of_test(const char *key, const struct pb_recording *reco
 enum pb_status pb_image_of_member(const struct pb_member *member, struct pb_image *image_out,
                                   struct pb_error *err);
 
+/* Reads an image of a test whole, as pb_file_validate() does; PB_CORRUPT or PB_INVALID. */
+enum pb_status pb_image_check(const void *bytes, size_t size, struct pb_error *err);
+
 /* ---- writing a fleet file ---- */
 
 struct pb_fleet;
@@ -89,6 +92,12 @@ enum pb_status pb_fleet_join_row(struct pb_fleet *fleet, const struct pb_member 
 enum pb_status pb_fleet_tests(struct pb_fleet *fleet, const char *key,
                               struct pb_test_row **rows_out, size_t *count_out,
                               struct pb_error *err);
+
+/*
+ * Were all tests that are added read by pb_image_check() before? Then pb_fleet_commit() does not
+ * read their data again. Not so until this is called.
+ */
+void pb_fleet_set_checked(struct pb_fleet *fleet, bool is_checked);
 
 /* Forgets the rows of /fleet so far; devices and tests stay. */
 void pb_fleet_forget_members(struct pb_fleet *fleet);
@@ -240,5 +249,11 @@ enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_
  */
 enum pb_status pb_file_validate(const char *path, void (*complain)(void *context, const char *line),
                                 void *context, size_t *complaints_out, struct pb_error *err);
+
+/* The same without the data of tests, which pb_image_check() has read. */
+enum pb_status pb_file_validate_structure(const char *path,
+                                          void (*complain)(void *context, const char *line),
+                                          void *context, size_t *complaints_out,
+                                          struct pb_error *err);
 
 #endif

@@ -117,13 +117,18 @@ static void keep_first(void *context, const char *line)
         snprintf(first, PB_ERROR_LENGTH, "%s", line);
 }
 
-enum pb_status pb_partial_validate(const struct pb_partial *partial, struct pb_error *err)
+enum pb_status pb_partial_validate(const struct pb_partial *partial, bool is_checked,
+                                   struct pb_error *err)
 {
     char first[PB_ERROR_LENGTH] = "";
     struct pb_error cause = PB_ERROR_INIT;
     size_t complaints = 0;
+    enum pb_status status =
+        is_checked
+            ? pb_file_validate_structure(partial->name, keep_first, first, &complaints, &cause)
+            : pb_file_validate(partial->name, keep_first, first, &complaints, &cause);
 
-    if (pb_file_validate(partial->name, keep_first, first, &complaints, &cause) == PB_OK)
+    if (status == PB_OK)
         return PB_OK;
     return pb_fail(err, PB_IO, "%s: what was written is not valid and was discarded: %s",
                    partial->target, first[0] == '\0' ? cause.message : first);
@@ -154,7 +159,7 @@ enum pb_status pb_fleet_commit(struct pb_fleet *fleet, bool complete, struct pb_
     fleet->run.complete = complete;
     status = close_whole(fleet, err);
     if (status == PB_OK)
-        status = pb_partial_validate(&fleet->partial, err);
+        status = pb_partial_validate(&fleet->partial, fleet->is_checked, err);
     if (status == PB_OK) /* last of all: another may have become the owner meanwhile */
         status = pb_claim_check(fleet->claim, err);
     if (status == PB_OK)
@@ -176,6 +181,11 @@ enum pb_status pb_fleet_members(struct pb_fleet *fleet, struct pb_member **membe
     *members_out = members;
     *count_out = fleet->member_count;
     return PB_OK;
+}
+
+void pb_fleet_set_checked(struct pb_fleet *fleet, bool is_checked)
+{
+    fleet->is_checked = is_checked;
 }
 
 void pb_fleet_forget_members(struct pb_fleet *fleet)

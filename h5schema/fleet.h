@@ -15,6 +15,7 @@ struct pb_fleet {
     struct pb_partial partial;
     const struct pb_claim *claim; /* NULL: none */
     struct pb_fleet_listener listener;
+    bool is_checked;           /* all tests in it, by pb_image_check() */
     struct pb_member *members; /* written at the end: rows may be replaced until then */
     size_t member_count, member_capacity;
 };
@@ -49,6 +50,9 @@ hid_t pb_reader_file(const struct pb_reader *reader);
 /* All of a test by its open group; see pb_reader_recording(). */
 enum pb_status pb_h5_read_test(hid_t group, struct pb_recording *recording_out,
                                struct pb_error *err);
+
+/* Reads a test whole: ranges of points, checksums of chunks, axes of the matrix, its name. */
+enum pb_status pb_h5_check_test(hid_t group, const char *name, struct pb_error *err);
 
 /* The file that a reader was opened on, for messages. */
 const char *pb_reader_path(const struct pb_reader *reader);

@@ -9,6 +9,7 @@
 
 #include "core/former.h"
 #include "h5schema/file.h"
+#include "h5schema/fleet.h"
 #include "h5schema/matrix.h"
 #include "h5schema/object.h"
 #include "h5schema/open.h"
@@ -192,4 +193,21 @@ enum pb_status pb_image_open(const void *bytes, size_t size, hid_t *file_out,
     pb_name_update(PB_NAME_OF_TEST, label_out->name, sizeof(label_out->name));
     *file_out = file;
     return PB_OK;
+}
+
+enum pb_status pb_image_check(const void *bytes, size_t size, struct pb_error *err)
+{
+    struct pb_image_label label;
+    hid_t file, group;
+    enum pb_status status = pb_image_open(bytes, size, &file, &label, err);
+
+    if (status != PB_OK)
+        return status;
+    status = pb_h5_open_group(file, PB_IMAGE_TEST, &group, err);
+    if (status == PB_OK) {
+        status = pb_h5_check_test(group, label.name, err);
+        H5Gclose(group);
+    }
+    H5Fclose(file);
+    return status;
 }

@@ -44,6 +44,7 @@ enum pb_status pb_collect_open(const char *path, const struct pb_run *run,
     collect->rank_count = rank_count;
     listener = (struct pb_fleet_listener){observer->note, observer->context};
     pb_fleet_guard(collect->fleet, claim);
+    pb_fleet_set_checked(collect->fleet, true);
     pb_fleet_listen(collect->fleet, &listener);
     *collect_out = collect;
     return PB_OK;
@@ -54,6 +55,7 @@ enum pb_status pb_collect_carry_file(struct pb_collect *collect, const char *pat
 {
     enum pb_status status = pb_fleet_add_file(collect->fleet, path, err);
 
+    pb_fleet_set_checked(collect->fleet, false);
     if (status == PB_OK)
         status = pb_fleet_members(collect->fleet, &collect->carried, &collect->carried_count, err);
     if (status == PB_OK)
@@ -80,6 +82,8 @@ static enum pb_status add(struct pb_collect *collect, const struct pb_frame *fra
 enum pb_status pb_collect_carry_frame(struct pb_collect *collect, const struct pb_frame *frame,
                                       struct pb_error *err)
 {
+    if (collect->fleet != NULL)
+        pb_fleet_set_checked(collect->fleet, false);
     return add(collect, frame, err);
 }
 

@@ -55,7 +55,8 @@ enum pb_status pb_collect_carry_frame(struct pb_collect *collect, const struct p
                                       struct pb_error *err);
 
 /*
- * Takes a DEVICE, START, TEST or MEMBER frame of a rank; others are ignored. After the first that
+ * Takes a DEVICE, START, TEST or MEMBER frame of a rank; others are ignored. The image of a TEST
+ * was read by pb_image_check(). After the first that
  * the file does not take, the file is given up with the space that it has on the disk, which the
  * spools may need; frames are only told to the observer then. The first failure is returned.
  */

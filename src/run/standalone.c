@@ -76,6 +76,11 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
 
     if (frame->type == PB_FRAME_START && *alone->stop != 0)
         return pb_fail(err, PB_NOT_FOUND, "the run was stopped by a signal");
+    if (frame->type == PB_FRAME_TEST) {
+        status = pb_image_check(frame->body, frame->body_size, err);
+        if (status != PB_OK)
+            return status;
+    }
     status = spool(alone, frame, err); /* first: what the observer hears of is safe */
     if (pb_collect_take(alone->collect, 0, frame, &cause) != PB_OK &&
         alone->file_trouble.status == PB_OK)

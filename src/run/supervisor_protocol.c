@@ -5,6 +5,7 @@
 
 #include "battery/battery.h"
 #include "core/time.h"
+#include "h5schema/file.h"
 #include "run/ledger.h"
 #include "run/supervisor_state.h"
 
@@ -235,10 +236,16 @@ static enum pb_status on_test(struct pb_supervisor *supervisor, struct pb_event 
     char message[PB_MESSAGE_LENGTH];
     enum pb_outcome outcome = pb_outcome_parse(event->note.outcome);
     struct pb_task *task = find_task(supervisor, event->note.test);
+    struct pb_error cause = PB_ERROR_INIT;
+    enum pb_status status;
 
     if (task == NULL || (task != supervisor->current && task->state != TASK_MEASURED))
         return pb_fail(err, PB_CORRUPT, "finished test \"%s\", which was not running",
                        event->note.test);
+    status = pb_image_check(event->frame.body, event->frame.body_size, &cause);
+    if (status != PB_OK)
+        return pb_fail(err, PB_CORRUPT, "finished test \"%s\" with results that cannot be read: %s",
+                       event->note.test, cause.message);
     if (task == supervisor->current)
         supervisor->current = NULL;
     if (supervisor->current == NULL) /* else a deadline runs that is none of this test's */

@@ -2,7 +2,7 @@
  * A probe without a device, for the supervisor's tests: fake-probe WHAT[@TEST]...
  *
  * It sees one device and offers the tests a, b and c. WHAT happens in TEST, or where it says:
- *   hang die exit garbage torn mute lost wrong failed: in a test
+ *   hang die exit garbage torn mute lost wrong failed unreadable: in a test
  *   told: in a test, it gets the SIGTERM that Slurm sends to every process of a job
  *   late, late-for-ever: the next test begins and hangs, and only then this one's result comes, or
  *   never; dropped, dropped-once: the probe dies there instead, always or only in its first life
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "battery/battery.h"
+#include "h5schema/file.h"
 #include "run/child.h"
 #include "run/frame.h"
 #include "run/notes.h"
@@ -35,16 +36,21 @@ static bool is_told(const char *what, const char *test)
     return false;
 }
 
-static void say(enum pb_frame_type type, const char *note, const char *body)
+static void say_image(enum pb_frame_type type, const char *note, const struct pb_image *image)
 {
-    const struct pb_frame frame = {type, note, body, body == NULL ? 0 : strlen(body), 0};
+    const struct pb_frame frame = {type, note, image->bytes, image->size, 0};
 
     if (pb_frame_write(PB_CHILD_FRAMES_FD, &frame, NULL) != PB_OK)
         _exit(9);
 }
 
-static void say_test(enum pb_frame_type type, const char *test, enum pb_outcome outcome,
-                     const char *body)
+static void say(enum pb_frame_type type, const char *note)
+{
+    say_image(type, note, &(struct pb_image){NULL, 0});
+}
+
+static void say_test_image(enum pb_frame_type type, const char *test, enum pb_outcome outcome,
+                           const struct pb_image *image)
 {
     struct pb_test_note note = {.seconds = 0.5};
     char *text;
@@ -54,8 +60,38 @@ static void say_test(enum pb_frame_type type, const char *test, enum pb_outcome 
     PB_TEXT_SET(note.test, test);
     PB_TEXT_SET(note.outcome, pb_outcome_name(outcome));
     text = pb_note_test(&note);
-    say(type, text, body);
+    say_image(type, text, image);
     free(text);
+}
+
+static void say_test(enum pb_frame_type type, const char *test)
+{
+    say_test_image(type, test, PB_TEST_OK, &(struct pb_image){NULL, 0});
+}
+
+/* A TEST, with two numbers of cycles where it is ok; or with what is no image. */
+static void say_result(const char *test, enum pb_outcome outcome)
+{
+    const double values[2] = {0, 1};
+    char nonsense[] = "an image, it says";
+    struct pb_recording recording = {.unit = "cycle", .method = "m", .outcome = outcome};
+    struct pb_matrix *matrix = &recording.matrix;
+    struct pb_image image;
+
+    PB_TEXT_SET(recording.name, test);
+    matrix->rank = outcome == PB_TEST_OK;
+    if ((outcome == PB_TEST_OK &&
+         (pb_axis_set_values(&matrix->axes[0], "sm", "", "which", values, 2, NULL) != PB_OK ||
+          pb_matrix_allocate(matrix, "cycle", "as stamped", NULL) != PB_OK)) ||
+        pb_image_of_test("h.gpu0", &recording, NULL, 0, &image, NULL) != PB_OK)
+        _exit(9);
+    pb_recording_clear(&recording);
+    if (is_told("unreadable", test))
+        say_test_image(PB_FRAME_TEST, test, outcome,
+                       &(struct pb_image){nonsense, sizeof(nonsense)});
+    else
+        say_test_image(PB_FRAME_TEST, test, outcome, &image);
+    free(image.bytes);
 }
 
 static void refuse(enum pb_status status, const char *message)
@@ -63,7 +99,7 @@ static void refuse(enum pb_status status, const char *message)
     struct pb_refusal refusal = {.status = status, .slot = -1};
 
     PB_TEXT_SET(refusal.message, message);
-    say(PB_FRAME_REFUSED, pb_note_refusal(&refusal), NULL);
+    say(PB_FRAME_REFUSED, pb_note_refusal(&refusal));
     _exit(1);
 }
 
@@ -91,7 +127,7 @@ static void hello(void)
         close(PB_CHILD_FRAMES_FD);
     if (is_told("hello=garbage", "") || is_told("hello=mute", ""))
         pause();
-    say(PB_FRAME_HELLO, pb_note_hello(&said), NULL);
+    say(PB_FRAME_HELLO, pb_note_hello(&said));
 }
 
 static void open_device(void)
@@ -105,7 +141,7 @@ static void open_device(void)
     snprintf(opened.uuid, sizeof(opened.uuid), "GPU-fake");
     if (is_told("other", "")) /* each process another device */
         snprintf(opened.uuid, sizeof(opened.uuid), "GPU-%ld", (long)getpid());
-    say(PB_FRAME_OPENED, pb_note_opened(&opened), NULL);
+    say(PB_FRAME_OPENED, pb_note_opened(&opened));
 }
 
 static void await_step(const char *test)
@@ -116,7 +152,7 @@ static void await_step(const char *test)
 
     PB_TEXT_SET(ready.test, test);
     text = pb_note_ready(&ready);
-    say(PB_FRAME_READY, text, NULL);
+    say(PB_FRAME_READY, text);
     free(text);
     if (getline(&line, &size, stdin) < 0)
         _exit(7);
@@ -126,13 +162,13 @@ static void await_step(const char *test)
 /* A test that is measured, and the next one begun before its result is there. */
 static void run_overlapped(const char *test, const char *next)
 {
-    say_test(PB_FRAME_MEASURED, test, PB_TEST_OK, NULL);
-    say_test(PB_FRAME_START, next, PB_TEST_OK, NULL);
+    say_test(PB_FRAME_MEASURED, test);
+    say_test(PB_FRAME_START, next);
     if (is_told("dropped", test) || is_told("dropped-once", test))
         raise(SIGKILL);
     sleep(2); /* longer than the deadline of those who tell it so */
     if (is_told("late", test))
-        say_test(PB_FRAME_TEST, test, PB_TEST_OK, "image");
+        say_result(test, PB_TEST_OK);
     pause();
 }
 
@@ -143,7 +179,7 @@ static void run_test(const char *test, const char *next, bool is_first_life)
 
     if (is_told("wait", test))
         await_step(test);
-    say_test(PB_FRAME_START, test, PB_TEST_OK, NULL);
+    say_test(PB_FRAME_START, test);
     if (overlaps)
         run_overlapped(test, next);
     if (is_told("hang", test))
@@ -165,17 +201,17 @@ static void run_test(const char *test, const char *next, bool is_first_life)
         pause();
     }
     if (is_told("lost", test)) {
-        say_test(PB_FRAME_TEST, test, PB_TEST_LOST, "image");
-        say(PB_FRAME_DONE, NULL, NULL);
+        say_result(test, PB_TEST_LOST);
+        say(PB_FRAME_DONE, NULL);
         pause();
     }
     if (is_told("surrender", test)) {
-        say_test(PB_FRAME_TEST, test, PB_TEST_FAILED, "image");
+        say_result(test, PB_TEST_FAILED);
         refuse(PB_DEVICE, "the device does not answer");
     }
     if (is_told("measures", ""))
-        say_test(PB_FRAME_MEASURED, test, PB_TEST_OK, NULL);
-    say_test(PB_FRAME_TEST, is_told("wrong", test) ? "z" : test, PB_TEST_OK, "image");
+        say_test(PB_FRAME_MEASURED, test);
+    say_result(is_told("wrong", test) ? "z" : test, PB_TEST_OK);
 }
 
 static void run_tests(const struct pb_test_list *tests)
@@ -207,9 +243,9 @@ int main(int argc, char **argv)
         }
         if (is_told("die-unasked", ""))
             raise(SIGKILL);
-        say_test(PB_FRAME_DEVICE, "", PB_TEST_OK, "image");
+        say_test(PB_FRAME_DEVICE, "");
         run_tests(&order.tests);
-        say(PB_FRAME_DONE, NULL, NULL);
+        say(PB_FRAME_DONE, NULL);
         pb_probe_order_clear(&order);
     }
     free(line);

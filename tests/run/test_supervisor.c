@@ -158,6 +158,16 @@ static void test_supervisor__garbage_costs_the_test_only(void **state)
     assert_non_null(strstr(story.message, "garbage"));
 }
 
+/* What cannot be read costs its test, and never the file of all devices. */
+static void test_supervisor__unreadable_result_costs_the_test_only(void **state)
+{
+    struct story story = run("unreadable@b", NULL, 60);
+
+    (void)state;
+    assert_string_equal(story.text, "DEVICE STARTa a=ok STARTb b=crashed STARTc c=ok");
+    assert_non_null(strstr(story.message, "results that cannot be read"));
+}
+
 static void test_supervisor__torn_frame_says_how_the_probe_ended(void **state)
 {
     struct story story = run("torn@a", NULL, 60);
@@ -402,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_supervisor__signal_to_the_whole_job_is_no_crash),
         cmocka_unit_test(test_supervisor__exit_says_its_status),
         cmocka_unit_test(test_supervisor__garbage_costs_the_test_only),
+        cmocka_unit_test(test_supervisor__unreadable_result_costs_the_test_only),
         cmocka_unit_test(test_supervisor__torn_frame_says_how_the_probe_ended),
         cmocka_unit_test(test_supervisor__closed_pipe_of_a_living_probe),
         cmocka_unit_test(test_supervisor__result_of_another_test_is_not_believed),
