@@ -22,7 +22,7 @@ void pb_votes_add_share(struct pb_votes *votes, size_t agreeing, size_t seen, si
     votes->seen += weight * (double)seen;
 }
 
-void pb_votes_doubt(struct pb_votes *votes)
+void pb_votes_contradict(struct pb_votes *votes)
 {
     votes->seen += votes->seen > 1.0 ? votes->seen : 1.0;
 }

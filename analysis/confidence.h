@@ -41,7 +41,7 @@ void pb_votes_add_many(struct pb_votes *votes, size_t agreeing, size_t seen);
 void pb_votes_add_share(struct pb_votes *votes, size_t agreeing, size_t seen, size_t most);
 
 /* A contradiction by a whole other method: it weighs as much as everything before it. */
-void pb_votes_doubt(struct pb_votes *votes);
+void pb_votes_contradict(struct pb_votes *votes);
 
 /* The share of the votes, 0 to 1. */
 double pb_votes_confidence(const struct pb_votes *votes);

@@ -91,7 +91,7 @@ static void state_rate(struct pb_parameter *answer, const struct pb_slope *slope
     if (drift > drift_notice * mhz.value) {
         mhz.low = fmin(mhz.low, fmin(first, last));
         mhz.high = fmax(mhz.high, fmax(first, last));
-        pb_votes_doubt(&votes);
+        pb_votes_contradict(&votes);
     }
     pb_parameter_set_number(answer, mhz, pb_votes_confidence(&votes),
                             "median slope of %zu sample pairs; first third %.1f, last third %.1f",

@@ -8,7 +8,7 @@
 PB_CHASE_KERNELS(global_ca)
 PB_CHASE_KERNELS(global_cg)
 PB_CHASE_KERNELS(readonly)
-PB_TRACE_KERNEL(atomic) /* for maps, which time no laps */
+PB_TRACE_KERNEL(atomic) /* for maps, which time no passes */
 
 static pb_kernel_chaser pb_pick(enum pb_kernel_path path, int is_traced)
 {

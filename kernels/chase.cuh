@@ -17,7 +17,7 @@ __device__ __forceinline__ uint64_t pb_read_clean(const uint64_t *from)
 }
 
 /* A chain whose links are bad may lead anywhere. */
-__device__ __forceinline__ bool pb_may_walk(const struct pb_kernel_chase &chase)
+__device__ __forceinline__ bool pb_may_chase(const struct pb_kernel_chase &chase)
 {
     const struct pb_kernel_fault *fault = (const struct pb_kernel_fault *)chase.fault;
 
@@ -33,7 +33,7 @@ __device__ __forceinline__ uint64_t pb_recording(const struct pb_kernel_chase &c
 /* The warm loads go the way of the measured ones. */
 struct pb_warm_same {
     template <class Load>
-    __device__ __forceinline__ static void walk(Load &chain, uint64_t count,
+    __device__ __forceinline__ static void load(Load &chain, uint64_t count,
                                                 const struct pb_kernel_chase &)
     {
         pb_warm(chain, count);
@@ -48,7 +48,7 @@ __device__ __forceinline__ void pb_trace(const struct pb_kernel_chase &chase)
     uint64_t warm = 9;
     Load chain;
 
-    if (number == PB_NO_JOB || !pb_may_walk(chase))
+    if (number == PB_NO_JOB || !pb_may_chase(chase))
         return;
     const struct pb_kernel_job &job = chase.jobs[number];
     uint32_t capacity = PB_KERNEL_CAPACITY(chase.record);
@@ -58,7 +58,7 @@ __device__ __forceinline__ void pb_trace(const struct pb_kernel_chase &chase)
     chain.go(job.practice);
 #pragma unroll 1
     for (int round = 0; round < 2; round++) {
-        Warm::walk(chain, warm, chase);
+        Warm::load(chain, warm, chase);
         pb_record<Load, pb_between_load<Load>>(chain, count, loaded, pairs);
         if (round == 0)
             chain.go(job.start);
@@ -76,7 +76,7 @@ __device__ __forceinline__ void pb_time(const struct pb_kernel_chase &chase)
     int number = pb_take_job(chase.place);
     Load chain;
 
-    if (number == PB_NO_JOB || !pb_may_walk(chase))
+    if (number == PB_NO_JOB || !pb_may_chase(chase))
         return;
     const struct pb_kernel_job &job = chase.jobs[number];
 
@@ -84,10 +84,10 @@ __device__ __forceinline__ void pb_time(const struct pb_kernel_chase &chase)
     chain.go(job.practice);
 #pragma unroll 1
     for (int round = 0; round < 2; round++) {
-        Warm::walk(chain, warm, chase);
+        Warm::load(chain, warm, chase);
         start_ns = pb_timer_ns();
         start = pb_clock();
-        pb_walk(chain, timed);
+        pb_chase_loads(chain, timed);
         end = pb_clock();
         end_ns = pb_timer_ns();
         if (round == 0)

@@ -45,14 +45,14 @@ __device__ __forceinline__ uint64_t pb_cluster_address(uint32_t offset, uint32_t
 }
 
 /*
- * Dependent loads, twice: the first lap warms. Both reads of the clock around the second one; both
+ * Dependent loads, twice: the first pass warms. Both reads of the clock around the second one; both
  * 0: it went astray.
  */
 __device__ __forceinline__ void pb_cluster_chase(uint64_t start, uint64_t *clocks)
 {
     uint64_t begin = 0, end = 0, at = start;
 
-    for (uint32_t lap = 0; lap < 2; lap++) {
+    for (uint32_t pass = 0; pass < 2; pass++) {
         begin = pb_clock();
 #pragma unroll 16
         for (uint32_t i = 0; i < PB_KERNEL_CLUSTER_SLOTS; i++)

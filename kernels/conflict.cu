@@ -51,7 +51,7 @@ __device__ __forceinline__ void pb_conflict(const struct pb_kernel_conflict &con
     uint32_t own = chain.at;
 #pragma unroll 1
     for (int round = 0; round < 2; round++) {
-        pb_walk(chain, warm);
+        pb_chase_loads(chain, warm);
         pb_record<Load, pb_between_load<Load>>(chain, count, kept, pairs, recorder);
         warm = conflict.warm;
         count = conflict.record;

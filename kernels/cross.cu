@@ -44,7 +44,7 @@ __device__ __forceinline__ uint64_t pb_fetch(const struct pb_kernel_chase &chase
 
 struct pb_warm_other {
     template <class Load>
-    __device__ __forceinline__ static void walk(Load &chain, uint64_t count,
+    __device__ __forceinline__ static void load(Load &chain, uint64_t count,
                                                 const struct pb_kernel_chase &chase)
     {
         uint64_t own = count < chase.own_warm ? count : chase.own_warm;

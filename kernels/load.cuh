@@ -210,7 +210,7 @@ template <int word_bytes> struct pb_load_shared {
 };
 
 /* `count` dependent loads with nothing between them but what hides behind their latency. */
-template <class Load> __device__ __forceinline__ void pb_walk(Load &chain, uint64_t count)
+template <class Load> __device__ __forceinline__ void pb_chase_loads(Load &chain, uint64_t count)
 {
 #pragma unroll 1
     for (uint64_t rest = count / 8; rest > 0; rest--) {

@@ -13,8 +13,8 @@ enum {
     PB_PAIR_AT_ONCE = 8,        /* accesses of a thread outstanding */
     PB_PAIR_SECTOR_BYTES = 32,  /* the least that goes to L2 */
     PB_PAIR_CONSTANT_LINE = 64, /* or more: each a miss of the first constant cache */
-    PB_PAIR_CONSTANT_LAPS = 2,
-    PB_PAIR_SLOT_LAPS = 6,
+    PB_PAIR_CONSTANT_PASSES = 2,
+    PB_PAIR_SLOT_PASSES = 6,
 };
 
 /* Zeros, more than any SM's own constant cache is known to hold. */
@@ -190,7 +190,7 @@ __device__ __forceinline__ void pb_pairs_add(const struct pb_kernel_pairs &pairs
     __threadfence();
 }
 
-/* Each warp its share of the lines of constant memory, some laps; returns the sum: 0. */
+/* Each warp its share of the lines of constant memory, some passes; returns the sum: 0. */
 __device__ __forceinline__ uint32_t pb_pairs_constants()
 {
     const uint32_t warps = PB_PAIR_THREADS / 32;
@@ -198,7 +198,7 @@ __device__ __forceinline__ uint32_t pb_pairs_constants()
     uint64_t base = __cvta_generic_to_constant(pb_pair_constants);
     uint32_t first = threadIdx.x / 32 * PB_PAIR_CONSTANT_LINE, sum = 0;
 
-    for (uint32_t lap = 0; lap < PB_PAIR_CONSTANT_LAPS; lap++)
+    for (uint32_t pass = 0; pass < PB_PAIR_CONSTANT_PASSES; pass++)
         for (uint32_t at = first; at < PB_KERNEL_CONSTANT_BYTES; at += PB_PAIR_AT_ONCE * step) {
             uint32_t word[PB_PAIR_AT_ONCE];
 
@@ -216,14 +216,14 @@ __device__ __forceinline__ uint32_t pb_pairs_constants()
 }
 
 /* One thread: a slot in each page, each found only when the one before has come; 0 as read. */
-__device__ __forceinline__ uint32_t pb_pairs_walk(const struct pb_kernel_pairs &pairs,
-                                                  uint32_t side)
+__device__ __forceinline__ uint32_t pb_pairs_chase(const struct pb_kernel_pairs &pairs,
+                                                   uint32_t side)
 {
     uint64_t first = pairs.slots + side * pairs.pages * pairs.slot_step, zero = 0;
 
     if (threadIdx.x != 0)
         return 0;
-    for (uint32_t lap = 0; lap < PB_PAIR_SLOT_LAPS; lap++)
+    for (uint32_t pass = 0; pass < PB_PAIR_SLOT_PASSES; pass++)
         for (uint32_t page = 0; page < pairs.pages; page++)
             asm volatile("ld.global.cg.u64 %0, [%1];"
                          : "=l"(zero)
@@ -248,7 +248,7 @@ __device__ __forceinline__ uint32_t pb_pairs_do(const struct pb_kernel_pairs &pa
     else if (kind == PB_KERNEL_PAIRS_CONSTANT)
         sum = pb_pairs_constants();
     else
-        sum = pb_pairs_walk(pairs, side);
+        sum = pb_pairs_chase(pairs, side);
     pb_store(pb_shared_base() + 4 * threadIdx.x, sum); /* waits for what was read */
     __syncthreads();
     return sum;

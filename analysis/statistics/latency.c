@@ -172,7 +172,7 @@ static enum pb_status compare_laps(const struct pb_sample *laps,
         if (latency->laps_agree)
             pb_votes_add(&latency->votes, true);
         else
-            pb_votes_doubt(&latency->votes);
+            pb_votes_contradict(&latency->votes);
     }
     pb_sample_clear(&sorted);
     return PB_OK;

@@ -193,7 +193,7 @@ static void state(struct pb_parameter *answer, const struct finding *near,
     }
     pb_votes_add_share(&votes, seen->fit.explained, seen->fit.seen, PIECES_MAX);
     if (!is_confirmed)
-        pb_votes_doubt(&votes);
+        pb_votes_contradict(&votes);
     pb_parameter_set_number(
         answer, (struct pb_estimate){limit, limit, limit}, pb_votes_confidence(&votes),
         "N14 5.2: predicts the times of %zu of %zu bursts; %s", seen->fit.explained, seen->fit.seen,

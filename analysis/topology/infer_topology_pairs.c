@@ -141,7 +141,7 @@ static void keep_best(struct tpcs *tpcs, const char *kind, struct pb_pairs_gap g
 }
 
 /* One kind of work. PB_INVALID: it contradicts the clusters. PB_NOT_FOUND: it tells nothing. */
-static enum pb_status hear(struct tpcs *tpcs, size_t kind, struct pb_error *err)
+static enum pb_status compare_kind(struct tpcs *tpcs, size_t kind, struct pb_error *err)
 {
     const char *name = tpcs->pairs->axes[0].labels[kind];
     struct pb_pairs_gap gap;
@@ -166,14 +166,14 @@ static enum pb_status hear(struct tpcs *tpcs, size_t kind, struct pb_error *err)
 }
 
 /* All kinds. PB_NOT_FOUND: no kind tells, for the last one's reason. */
-static enum pb_status hear_all(struct tpcs *tpcs, struct pb_error *err)
+static enum pb_status compare_all_kinds(struct tpcs *tpcs, struct pb_error *err)
 {
     enum pb_status status = pb_pairs_check(tpcs->pairs, err);
 
     if (status != PB_OK)
         return status;
     for (size_t kind = 0; kind < tpcs->pairs->axes[0].length; kind++) {
-        status = hear(tpcs, kind, err);
+        status = compare_kind(tpcs, kind, err);
         if (status == PB_INVALID || status == PB_NO_MEMORY)
             return status;
     }
@@ -215,7 +215,7 @@ static enum pb_status conclude(const struct pb_case *at, struct tpcs *tpcs, stru
                                           &tpcs->partners, &tpcs->clusters, err);
 
     if (status == PB_OK)
-        status = hear_all(tpcs, err);
+        status = compare_all_kinds(tpcs, err);
     if (status == PB_OK)
         state_pairs(at, tpcs);
     else if (status == PB_NOT_FOUND && tpcs->clusters > 0)

@@ -2,7 +2,7 @@
  * Family tlb: translations far beyond memory (facts 2.11).
  *
  * One block is mapped over and over, so that all pages end in the same few lines of L2. Of these
- * only the faster are taken: they lie on one side of L2, and every step of what is walked over them
+ * only the faster are taken: they lie on one side of L2, and every step of what is loaded from them
  * is translation. The larger the block, the fewer calls the driver takes for so many addresses: of
  * all GPUs of a node it answers one at a time.
  *
@@ -10,7 +10,7 @@
  *   reference   the lines of the block's pages, with their translations warm
  *   stride32    one load in each of n pages 32 MiB apart (tlb_sweep.c)
  *   stride2     the same, 2 MiB apart
- *   stride4, stride8, stride16, stride64, and stride32 again (repeat) with more of each lap
+ *   stride4, stride8, stride16, stride64, and stride32 again (repeat) with more of each pass
  *               the same, only where stride32 gets slower beyond all memory that is free: tlb_reach
  *               cannot tell then how much an entry spans, nor which pages share a set
  *
@@ -21,15 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "battery/chase.h"
 #include "battery/tests.h"
 #include "battery/tlb_sweep.h"
-#include "battery/walk.h"
 
 enum {
     LINE_BYTES = 128,
     LINE_WORDS = 16,    /* each may hold a slot */
-    WALK_LINES = 512,   /* looked at in one walk: of one page of the block, or of some */
-    WALK_CHUNKS = 32,   /* a walk each, where there are more */
+    CHASE_LINES = 512,  /* looked at in one chase: of one page of the block, or of some */
+    CHASE_CHUNKS = 32,  /* a chase each, where there are more */
     TAKEN_LINES = 4608, /* in all pages, and of one at most half */
     CHUNKS_MAX = 128,
     SLOTS_MAX = 8192,
@@ -83,7 +83,7 @@ static void choose_block(const struct pb_bench *bench, struct alias *alias)
         alias->block_bytes /= 2;
     alias->chunks = (size_t)(alias->block_bytes / PB_PAGE_BYTES);
     alias->seen =
-        alias->chunks > WALK_CHUNKS ? WALK_LINES * WALK_CHUNKS / alias->chunks : WALK_LINES;
+        alias->chunks > CHASE_CHUNKS ? CHASE_LINES * CHASE_CHUNKS / alias->chunks : CHASE_LINES;
     alias->taken = TAKEN_LINES / alias->chunks;
     if (alias->taken > alias->seen / 2)
         alias->taken = alias->seen / 2;
@@ -98,55 +98,55 @@ static enum pb_status map_all(struct pb_bench *bench, struct alias *alias,
     for (uint64_t span = span_bytes_max; status == PB_NO_MEMORY && span >= span_bytes_min;
          span /= 2) {
         const uint64_t ends[] = {0, span - alias->block_bytes + LINE_BYTES};
-        struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
-                               .order = PB_ORDER_GIVEN,
-                               .phase = "map",
-                               .footprint_bytes = span,
-                               .stride_bytes = span - alias->block_bytes,
-                               .offset_bytes = ends,
-                               .offset_count = 2,
-                               .record = PB_WALK_LAP,
-                               .alias_bytes = alias->block_bytes};
+        struct pb_chase_spec spec = {.path = PB_PATH_GLOBAL_CG,
+                                     .order = PB_ORDER_GIVEN,
+                                     .phase = "map",
+                                     .footprint_bytes = span,
+                                     .stride_bytes = span - alias->block_bytes,
+                                     .offset_bytes = ends,
+                                     .offset_count = 2,
+                                     .record = PB_WHOLE_PASS,
+                                     .alias_bytes = alias->block_bytes};
 
         alias->span_bytes = span;
-        status = pb_walk_take(bench, &walk, recording, NULL, err);
+        status = pb_chase_take(bench, &spec, recording, NULL, err);
     }
     return status;
 }
 
-/* A walk over lines of pages from `chunk` on. Every 32 MiB of the block have lines of their own, so
- * that those of an L2 without a hash share no set. */
+/* A chase over lines of pages from `chunk` on. Every 32 MiB of the block have lines of their own,
+ * so that those of an L2 without a hash share no set. */
 static enum pb_status find_fast_lines(struct pb_bench *bench, size_t chunk, struct alias *alias,
                                       struct pb_recording *recording, struct pb_error *err)
 {
-    struct line lines[WALK_LINES];
-    struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = "reference",
-                           .stride_bytes = LINE_BYTES,
-                           .offset_bytes = alias->offset_bytes,
-                           .offset_count = WALK_LINES,
-                           .warm = 2 * WALK_LINES,
-                           .record = WALK_LINES,
-                           .repeat = chunk,
-                           .alias_bytes = alias->block_bytes};
-    struct pb_walk_result result;
+    struct line lines[CHASE_LINES];
+    struct pb_chase_spec spec = {.path = PB_PATH_GLOBAL_CG,
+                                 .order = PB_ORDER_GIVEN,
+                                 .phase = "reference",
+                                 .stride_bytes = LINE_BYTES,
+                                 .offset_bytes = alias->offset_bytes,
+                                 .offset_count = CHASE_LINES,
+                                 .warm = 2 * CHASE_LINES,
+                                 .record = CHASE_LINES,
+                                 .repeat = chunk,
+                                 .alias_bytes = alias->block_bytes};
+    struct pb_chase_result result;
     enum pb_status status;
 
-    for (size_t i = 0; i < WALK_LINES; i++) {
+    for (size_t i = 0; i < CHASE_LINES; i++) {
         size_t page = chunk + i / alias->seen, line = i % alias->seen;
 
-        line += page * PB_PAGE_BYTES / block_bytes_min * WALK_LINES;
+        line += page * PB_PAGE_BYTES / block_bytes_min * CHASE_LINES;
         alias->offset_bytes[i] = page * PB_PAGE_BYTES + line * LINE_BYTES;
     }
-    walk.footprint_bytes = alias->offset_bytes[WALK_LINES - 1] + LINE_BYTES;
-    status = pb_walk_take(bench, &walk, recording, &result, err);
+    spec.footprint_bytes = alias->offset_bytes[CHASE_LINES - 1] + LINE_BYTES;
+    status = pb_chase_take(bench, &spec, recording, &result, err);
     if (status != PB_OK)
         return status;
-    for (size_t i = 0; i < WALK_LINES; i++)
+    for (size_t i = 0; i < CHASE_LINES; i++)
         lines[i] = (struct line){recording->series.index_bytes[result.first + i],
                                  recording->series.latency_cycles[result.first + i]};
-    for (size_t i = 0; i < WALK_LINES; i += alias->seen, chunk++) {
+    for (size_t i = 0; i < CHASE_LINES; i += alias->seen, chunk++) {
         qsort(lines + i, alias->seen, sizeof(lines[0]), by_cycles);
         for (size_t k = 0; k < alias->taken; k++)
             alias->fast[chunk * alias->taken + k] = lines[i + k].offset_bytes % PB_PAGE_BYTES;
@@ -173,9 +173,9 @@ static uint64_t place_slots(struct alias *alias, uint64_t stride_bytes)
     return pages < SLOTS_MAX ? pages : SLOTS_MAX;
 }
 
-static enum pb_status walk_stride(struct pb_bench *bench, struct alias *alias,
-                                  uint64_t stride_bytes, struct pb_tlb_sweep *sweep_out,
-                                  struct pb_recording *recording, struct pb_error *err)
+static enum pb_status chase_stride(struct pb_bench *bench, struct alias *alias,
+                                   uint64_t stride_bytes, struct pb_tlb_sweep *sweep_out,
+                                   struct pb_recording *recording, struct pb_error *err)
 {
     *sweep_out = (struct pb_tlb_sweep){.phase = pb_tlb_sweep_phase(stride_bytes),
                                        .stride_bytes = stride_bytes,
@@ -190,8 +190,8 @@ static enum pb_status walk_stride(struct pb_bench *bench, struct alias *alias,
 }
 
 /* What lies between 2 and 32 MiB, and beyond, where this alone can go so far. */
-static enum pb_status walk_other_strides(struct pb_bench *bench, struct alias *alias,
-                                         struct pb_recording *recording, struct pb_error *err)
+static enum pb_status chase_other_strides(struct pb_bench *bench, struct alias *alias,
+                                          struct pb_recording *recording, struct pb_error *err)
 {
     static const uint64_t strides_mib[] = {4, 8, 16, 64};
     enum pb_status status = PB_OK;
@@ -199,41 +199,42 @@ static enum pb_status walk_other_strides(struct pb_bench *bench, struct alias *a
     for (size_t i = 0; i < sizeof(strides_mib) / sizeof(strides_mib[0]) && status == PB_OK; i++) {
         struct pb_tlb_sweep sweep;
 
-        status = walk_stride(bench, alias, strides_mib[i] * mib, &sweep, recording, err);
+        status = chase_stride(bench, alias, strides_mib[i] * mib, &sweep, recording, err);
     }
     return status;
 }
 
-/* Pages of one set are few among the first of a lap, and far between: more of each lap is kept. */
-static enum pb_status walk_for_sets(struct pb_bench *bench, struct alias *alias,
-                                    const struct pb_tlb_sweep *far, struct pb_recording *recording,
-                                    struct pb_error *err)
+/* Pages of one set are few among the first of a pass, and far between: more of each pass is kept.
+ */
+static enum pb_status chase_for_sets(struct pb_bench *bench, struct alias *alias,
+                                     const struct pb_tlb_sweep *far, struct pb_recording *recording,
+                                     struct pb_error *err)
 {
     struct pb_tlb_sweep again = *far;
 
     place_slots(alias, again.stride_bytes);
     again.repeat = 1;
     again.each_pages = PER_OCTAVE;
-    again.per_octave = 2 * PER_OCTAVE; /* each page hits in some walks, before it misses */
+    again.per_octave = 2 * PER_OCTAVE; /* each page hits in some chases, before it misses */
     again.record_loads = PB_TLB_SWEEP_LOADS_OF_SETS;
     return pb_tlb_sweep_run(bench, &again, recording, err);
 }
 
-static enum pb_status walk_all(struct pb_bench *bench, struct alias *alias,
-                               struct pb_recording *recording, struct pb_error *err)
+static enum pb_status chase_all(struct pb_bench *bench, struct alias *alias,
+                                struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_tlb_sweep far, near;
     bool is_beyond = false;
-    enum pb_status status = walk_stride(bench, alias, 32 * mib, &far, recording, err);
+    enum pb_status status = chase_stride(bench, alias, 32 * mib, &far, recording, err);
 
     if (status == PB_OK)
-        status = walk_stride(bench, alias, PB_PAGE_BYTES, &near, recording, err);
+        status = chase_stride(bench, alias, PB_PAGE_BYTES, &near, recording, err);
     if (status == PB_OK)
         is_beyond = far.slower_pages * far.stride_bytes > pb_tlb_sweep_bytes_max(bench);
     if (is_beyond)
-        status = walk_other_strides(bench, alias, recording, err);
+        status = chase_other_strides(bench, alias, recording, err);
     if (is_beyond && status == PB_OK)
-        status = walk_for_sets(bench, alias, &far, recording, err);
+        status = chase_for_sets(bench, alias, &far, recording, err);
     if (status == PB_OK)
         snprintf(
             recording->message, sizeof(recording->message),
@@ -261,10 +262,10 @@ enum pb_status pb_test_tlb_remap(struct pb_bench *bench, struct pb_recording *re
     choose_block(bench, alias);
     status = map_all(bench, alias, recording, err);
     for (size_t chunk = 0; chunk < alias->chunks && status == PB_OK;
-         chunk += WALK_LINES / alias->seen)
+         chunk += CHASE_LINES / alias->seen)
         status = find_fast_lines(bench, chunk, alias, recording, err);
     if (status == PB_OK)
-        status = walk_all(bench, alias, recording, err);
+        status = chase_all(bench, alias, recording, err);
     free(alias);
     return status;
 }

@@ -5,7 +5,7 @@
  * the first set overflows sooner or later, by a line or by a few. So the edge is looked for again
  * with the array some lines further on.
  *
- *   shifted   walks near the edge, by lines; their base_address shows where the array begins
+ *   shifted   chases near the edge, by lines; their base_address shows where the array begins
  *
  * Source: M16 4.2 stage 1; and the unequal sets of M16 4.4.
  */

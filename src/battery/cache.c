@@ -16,16 +16,16 @@ static enum pb_status take_fine(struct pb_bench *bench, const struct pb_search *
         high = search->limit_bytes;
     for (uint64_t i = 0; i <= FINE_POINTS; i++) {
         uint64_t footprint = low + (high - low) * i / FINE_POINTS;
-        struct pb_walk walk;
+        struct pb_chase_spec spec;
         enum pb_status status;
 
         footprint -= footprint % search->stride_bytes;
-        walk = pb_search_steady(search, "fine", footprint, search->stride_bytes);
+        spec = pb_search_steady(search, "fine", footprint, search->stride_bytes);
         if (search->exact) {
-            walk.record = 0;
-            walk.timed = PB_WALK_LAP;
+            spec.record = 0;
+            spec.timed = PB_WHOLE_PASS;
         }
-        status = pb_walk_take(bench, &walk, recording, NULL, err);
+        status = pb_chase_take(bench, &spec, recording, NULL, err);
         if (status != PB_OK)
             return status;
     }

@@ -1,22 +1,21 @@
 /*
  * Looking for a cache's edge; see search.h. Source: M16 4.2, stage 1, with R16's windows.
  *
- *   coarse    laps over footprints that grow by half octaves
- *   bisect    laps, then traces, halve what lies between; a trace shows the few misses of one line
- *             too many, a lap only those of many
- *   confirm   the edge is measured again
+ *   coarse    passes over footprints that grow by half octaves
+ *   bisect    passes, then traces, halve what lies between; a trace shows the few misses of one
+ * line too many, a pass only those of many confirm   the edge is measured again
  */
 #include <math.h>
 
 #include "battery/search.h"
 
 enum {
-    LAP_LOADS = 16384,   /* most loads of a timed lap, where laps are sampled */
-    LAP_LOADS_MIN = 512, /* of smaller footprints several laps: reading the clock costs too */
+    PASS_LOADS = 16384,   /* most loads of a timed pass, where passes are sampled */
+    PASS_LOADS_MIN = 512, /* of smaller footprints several passes: reading the clock costs too */
     COARSE_MAX = 64,
     MANY_MISSES = 8, /* and one in MANY_SHARE: no spikes, need not be asked twice */
     MANY_SHARE = 256,
-    RECHECK_TIMES = 6,    /* one walk, where its few misses might be spikes, */
+    RECHECK_TIMES = 6,    /* one chase, where its few misses might be spikes, */
     RECHECK_MISSES = 3,   /* which of all its times together are no more than so many, */
     RECHECK_SHARE = 2048, /* and one in so many */
     MISSED_MAX = 2048     /* slots that are remembered from one measurement to the next */
@@ -29,14 +28,14 @@ struct missed {
     bool again;           /* one of them missed twice */
 };
 
-/* The coarse sweep, and where its laps begin to be slower than hits. */
+/* The coarse sweep, and where its passes begin to be slower than hits. */
 struct sweep {
     uint64_t footprints[COARSE_MAX];
     size_t count, knee;
-    double slow_cycles; /* a lap's average from here on is slower than hits */
+    double slow_cycles; /* a pass's average from here on is slower than hits */
 };
 
-/* One stride, or 1/64 where laps are sampled: the edge is not searched finer than this. */
+/* One stride, or 1/64 where passes are sampled: the edge is not searched finer than this. */
 static uint64_t grain(const struct pb_search *search, uint64_t footprint_bytes)
 {
     uint64_t bytes = search->exact ? search->stride_bytes : footprint_bytes / 64;
@@ -53,17 +52,17 @@ static bool is_among(const uint64_t *offsets, size_t count, uint64_t offset)
     return false;
 }
 
-/* Remembers what missed in a walk; returns how many misses it had. */
+/* Remembers what missed in a chase; returns how many misses it had. */
 static size_t note_misses(const struct pb_bench *bench, const struct pb_search *search,
-                          const struct pb_recording *recording, const struct pb_walk_result *walk,
+                          const struct pb_recording *recording, const struct pb_chase_result *spec,
                           struct missed *missed)
 {
-    const uint32_t *latency = recording->series.latency_cycles + walk->first;
-    const uint64_t *index = recording->series.index_bytes + walk->first;
+    const uint32_t *latency = recording->series.latency_cycles + spec->first;
+    const uint64_t *index = recording->series.index_bytes + spec->first;
     size_t found = 0;
 
     missed->before = missed->count;
-    for (size_t i = 0; i < walk->count; i++) {
+    for (size_t i = 0; i < spec->count; i++) {
         if (!pb_search_is_miss(bench, search, latency[i]))
             continue;
         found++;
@@ -74,24 +73,24 @@ static size_t note_misses(const struct pb_bench *bench, const struct pb_search *
     return found;
 }
 
-/* As many misses as no spikes are; of sampled laps more than one in a hundred. */
+/* As many misses as no spikes are; of sampled passes more than one in a hundred. */
 static size_t many_of(const struct pb_search *search, size_t count)
 {
     return search->exact ? MANY_MISSES + count / MANY_SHARE : 1 + count / 100;
 }
 
-/* What one launch records, where that is less than the lap: many misses show in it already. */
+/* What one launch records, where that is less than the pass: many misses show in it already. */
 static uint64_t first_window(const struct pb_bench *bench, const struct pb_search *search,
-                             const struct pb_walk *walk)
+                             const struct pb_chase_spec *spec)
 {
     uint64_t window =
         search->target->chip_wide ? bench->info.trace_window_large : bench->info.trace_window;
 
-    return search->exact && window < pb_walk_slots(walk) ? window : 0;
+    return search->exact && window < pb_chase_slots(spec) ? window : 0;
 }
 
 /*
- * Does the walk still miss in its steady state? Few misses are measured again: those of a set that
+ * Does the chase still miss in its steady state? Few misses are measured again: those of a set that
  * overflows come back, to one of its lines or at least at all, whatever the policy; spikes, which
  * may look like misses, are rare and fall on a line once.
  */
@@ -100,20 +99,21 @@ static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *
                                 struct pb_recording *recording, bool *overflows_out,
                                 struct pb_error *err)
 {
-    struct pb_walk walk = pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
-    uint64_t loads = walk.record, window = first_window(bench, search, &walk);
+    struct pb_chase_spec spec =
+        pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
+    uint64_t loads = spec.record, window = first_window(bench, search, &spec);
     struct missed missed = {.count = 0};
     size_t times = search->exact ? RECHECK_TIMES : 1, sum = 0, rechecked = 0;
     bool over = false;
 
     for (size_t time = window > 0 ? 0 : 1; time <= times && !over; time++) {
-        struct pb_walk_result result;
+        struct pb_chase_result result;
         size_t misses;
         enum pb_status status;
 
-        walk.repeat = time > 0 ? time - 1 : 0;
-        walk.record = time > 0 ? loads : window;
-        status = pb_walk_take(bench, &walk, recording, &result, err);
+        spec.repeat = time > 0 ? time - 1 : 0;
+        spec.record = time > 0 ? loads : window;
+        status = pb_chase_take(bench, &spec, recording, &result, err);
         if (status != PB_OK)
             return status;
         misses = note_misses(bench, search, recording, &result, &missed);
@@ -130,27 +130,28 @@ static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *
     return PB_OK;
 }
 
-static enum pb_status time_lap(struct pb_bench *bench, const struct pb_search *search,
-                               const char *phase, uint64_t footprint_bytes,
-                               struct pb_recording *recording, double *mean_cycles_out,
-                               struct pb_error *err)
+static enum pb_status time_pass(struct pb_bench *bench, const struct pb_search *search,
+                                const char *phase, uint64_t footprint_bytes,
+                                struct pb_recording *recording, double *mean_cycles_out,
+                                struct pb_error *err)
 {
-    struct pb_walk walk = pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
-    uint64_t slots = pb_walk_slots(&walk);
-    struct pb_walk_result lap;
+    struct pb_chase_spec spec =
+        pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
+    uint64_t slots = pb_chase_slots(&spec);
+    struct pb_chase_result pass;
     enum pb_status status;
 
-    walk.record = 0;
-    walk.timed = search->exact || slots < LAP_LOADS ? slots : LAP_LOADS;
-    if (slots < LAP_LOADS_MIN)
-        walk.timed = slots * (LAP_LOADS_MIN / slots);
-    status = pb_walk_take(bench, &walk, recording, &lap, err);
+    spec.record = 0;
+    spec.timed = search->exact || slots < PASS_LOADS ? slots : PASS_LOADS;
+    if (slots < PASS_LOADS_MIN)
+        spec.timed = slots * (PASS_LOADS_MIN / slots);
+    status = pb_chase_take(bench, &spec, recording, &pass, err);
     if (status == PB_OK)
-        *mean_cycles_out = lap.mean_cycles;
+        *mean_cycles_out = pass.mean_cycles;
     return status;
 }
 
-/* The last footprint before the laps get slower than hits is the knee. */
+/* The last footprint before the passes get slower than hits is the knee. */
 static enum pb_status take_sweep(struct pb_bench *bench, const struct pb_search *search,
                                  struct pb_recording *recording, struct sweep *sweep,
                                  struct pb_error *err)
@@ -162,7 +163,7 @@ static enum pb_status take_sweep(struct pb_bench *bench, const struct pb_search 
     for (; footprint <= search->limit_bytes && sweep->count < COARSE_MAX; sweep->count++) {
         double cycles;
         enum pb_status status =
-            time_lap(bench, search, "coarse", footprint, recording, &cycles, err);
+            time_pass(bench, search, "coarse", footprint, recording, &cycles, err);
 
         if (status != PB_OK)
             return status;
@@ -178,10 +179,10 @@ static enum pb_status take_sweep(struct pb_bench *bench, const struct pb_search 
     return PB_OK;
 }
 
-/* Halves by laps what lies between knee and next footprint; *guess_out is the last fast one. */
-static enum pb_status bisect_laps(struct pb_bench *bench, const struct pb_search *search,
-                                  const struct sweep *sweep, struct pb_recording *recording,
-                                  uint64_t *guess_out, struct pb_error *err)
+/* Halves by passes what lies between knee and next footprint; *guess_out is the last fast one. */
+static enum pb_status bisect_passes(struct pb_bench *bench, const struct pb_search *search,
+                                    const struct sweep *sweep, struct pb_recording *recording,
+                                    uint64_t *guess_out, struct pb_error *err)
 {
     uint64_t low = sweep->footprints[sweep->knee], high = sweep->footprints[sweep->knee + 1];
 
@@ -193,7 +194,7 @@ static enum pb_status bisect_laps(struct pb_bench *bench, const struct pb_search
         middle -= middle % search->stride_bytes;
         if (middle == low)
             break;
-        status = time_lap(bench, search, "bisect", middle, recording, &cycles, err);
+        status = time_pass(bench, search, "bisect", middle, recording, &cycles, err);
         if (status != PB_OK)
             return status;
         if (cycles > sweep->slow_cycles)
@@ -259,9 +260,9 @@ static enum pb_status bisect(struct pb_bench *bench, struct pb_search *search,
 }
 
 /*
- * The record of a lap is pieced together from several launches, and a policy that draws its victims
- * may put its few misses outside every piece. So the size that seems to fit is measured again, and
- * steps down, ever farther, until it does.
+ * The record of a pass is pieced together from several launches, and a policy that draws its
+ * victims may put its few misses outside every piece. So the size that seems to fit is measured
+ * again, and steps down, ever farther, until it does.
  */
 static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search, uint64_t least,
                               struct pb_recording *recording, struct pb_error *err)
@@ -320,7 +321,7 @@ enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
     guess = sweep.footprints[sweep.knee];
     search->limit_bytes = sweep.footprints[sweep.count - 1];
     if (search->exact && sweep.knee + 1 < sweep.count)
-        status = bisect_laps(bench, search, &sweep, recording, &guess, err);
+        status = bisect_passes(bench, search, &sweep, recording, &guess, err);
     if (status == PB_OK)
         status = bracket(bench, search, guess, sweep.footprints[0], recording, err);
     if (status == PB_OK && search->overflows_bytes > 0)

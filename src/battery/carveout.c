@@ -8,7 +8,7 @@
  * on).
  *
  * Where the largest carve-out leaves the edge where it was, L1 is not unified with shared memory:
- * the message says so, and the steps between are not walked.
+ * the message says so, and the steps between are not measured.
  */
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  *
  *   classic_saavedra   Saavedra1992: average cycles a load over array size and stride, all powers
  *                      of two; axes array_bytes, stride_bytes
- *   classic_wong       Wong2010: laps at one stride, the line, over array sizes around the edge;
+ *   classic_wong       Wong2010: passes at one stride, the line, over array sizes around the edge;
  *                      points of phase "wong"
  *
  * Over the texture path where the device has one that is cached, as M16 did, else over L1.
@@ -36,27 +36,27 @@ static enum pb_status begin(struct pb_bench *bench, struct pb_search *search,
     return status;
 }
 
-static enum pb_status take_lap(struct pb_bench *bench, const struct pb_search *search,
-                               const char *phase, uint64_t footprint_bytes, uint64_t stride_bytes,
-                               struct pb_recording *recording, double *mean_cycles_out,
-                               struct pb_error *err)
+static enum pb_status take_pass(struct pb_bench *bench, const struct pb_search *search,
+                                const char *phase, uint64_t footprint_bytes, uint64_t stride_bytes,
+                                struct pb_recording *recording, double *mean_cycles_out,
+                                struct pb_error *err)
 {
-    struct pb_walk walk = {.path = search->target->path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = phase,
-                           .footprint_bytes = footprint_bytes,
-                           .stride_bytes = stride_bytes,
-                           .warm = PB_WALK_LAP,
-                           .timed = PB_WALK_LAP};
-    uint64_t slots = pb_walk_slots(&walk);
-    struct pb_walk_result lap;
+    struct pb_chase_spec spec = {.path = search->target->path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = phase,
+                                 .footprint_bytes = footprint_bytes,
+                                 .stride_bytes = stride_bytes,
+                                 .warm = PB_WHOLE_PASS,
+                                 .timed = PB_WHOLE_PASS};
+    uint64_t slots = pb_chase_slots(&spec);
+    struct pb_chase_result pass;
     enum pb_status status;
 
-    if (slots < LEAST_LOADS) /* whole laps: a part of one would weigh some slots more */
-        walk.timed = LEAST_LOADS / slots * slots;
-    status = pb_walk_take(bench, &walk, recording, &lap, err);
+    if (slots < LEAST_LOADS) /* whole passes: a part of one would weigh some slots more */
+        spec.timed = LEAST_LOADS / slots * slots;
+    status = pb_chase_take(bench, &spec, recording, &pass, err);
     if (status == PB_OK)
-        *mean_cycles_out = lap.mean_cycles;
+        *mean_cycles_out = pass.mean_cycles;
     return status;
 }
 
@@ -92,8 +92,8 @@ enum pb_status pb_test_classic_saavedra(struct pb_bench *bench, struct pb_record
         array_bytes = (uint64_t)matrix->axes[0].values[at[0]];
         stride_bytes = (uint64_t)matrix->axes[1].values[at[1]];
         if (stride_bytes <= array_bytes / 2 && array_bytes / stride_bytes <= MOST_SLOTS)
-            status = take_lap(bench, &search, "saavedra", array_bytes, stride_bytes, recording,
-                              &matrix->values[i], err);
+            status = take_pass(bench, &search, "saavedra", array_bytes, stride_bytes, recording,
+                               &matrix->values[i], err);
     }
     return status;
 }
@@ -113,7 +113,7 @@ enum pb_status pb_test_classic_wong(struct pb_bench *bench, struct pb_recording 
          n <= lines + WONG_ABOVE && status == PB_OK; n++) {
         double mean_cycles;
 
-        status = take_lap(bench, &search, "wong", n * line, line, recording, &mean_cycles, err);
+        status = take_pass(bench, &search, "wong", n * line, line, recording, &mean_cycles, err);
     }
     return status;
 }

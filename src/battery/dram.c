@@ -10,9 +10,9 @@
  * How far DRAM is depends on where the SM lies, and on the page: every SM has its turn, each over
  * pages of its own.
  */
+#include "battery/chase.h"
 #include "battery/sms.h"
 #include "battery/tests.h"
-#include "battery/walk.h"
 
 enum { TURNS_MIN = 24, LOADS = 24 * 2048, LOADS_MIN = 256, FAR_SLOTS = 2048 };
 enum {
@@ -47,46 +47,46 @@ static uint64_t room_of(const struct pb_bench *bench)
     return half < far_bytes ? half : far_bytes;
 }
 
-static struct pb_walk walk_of(const struct pb_bench *bench, const char *phase, uint32_t sm,
-                              uint32_t turn)
+static struct pb_chase_spec chase_of(const struct pb_bench *bench, const char *phase, uint32_t sm,
+                                     uint32_t turn)
 {
-    return (struct pb_walk){.path = PB_PATH_GLOBAL_CG,
-                            .phase = phase,
-                            .record = loads_of(bench),
-                            .seed = bench->seed + sm * turns_of(bench) + turn,
-                            .repeat = turn,
-                            .flush = true,
-                            .on_sm = true,
-                            .sm = sm};
+    return (struct pb_chase_spec){.path = PB_PATH_GLOBAL_CG,
+                                  .phase = phase,
+                                  .record = loads_of(bench),
+                                  .seed = bench->seed + sm * turns_of(bench) + turn,
+                                  .repeat = turn,
+                                  .flush = true,
+                                  .on_sm = true,
+                                  .sm = sm};
 }
 
 static enum pb_status take_near(struct pb_bench *bench, uint32_t sm, uint32_t turn,
                                 struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_walk walk = walk_of(bench, "near", sm, turn);
+    struct pb_chase_spec spec = chase_of(bench, "near", sm, turn);
     uint64_t places = room_of(bench) / near_bytes;
 
-    walk.order = PB_ORDER_PAGES;
-    walk.base_bytes = places > 0 ? (turn * bench->info.sm_count + sm) % places * near_bytes : 0;
-    walk.footprint_bytes = near_bytes;
-    walk.stride_bytes = 4096;
-    walk.warm = NEAR_PAGES; /* one load in each page: TLB hits from then on */
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    spec.order = PB_ORDER_PAGES;
+    spec.base_bytes = places > 0 ? (turn * bench->info.sm_count + sm) % places * near_bytes : 0;
+    spec.footprint_bytes = near_bytes;
+    spec.stride_bytes = 4096;
+    spec.warm = NEAR_PAGES; /* one load in each page: TLB hits from then on */
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 static enum pb_status take_far(struct pb_bench *bench, uint32_t sm, uint32_t turn,
                                struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_walk walk = walk_of(bench, "far", sm, turn);
+    struct pb_chase_spec spec = chase_of(bench, "far", sm, turn);
 
-    walk.order = PB_ORDER_RANDOM;
-    walk.footprint_bytes = room_of(bench);
-    walk.stride_bytes = walk.footprint_bytes / FAR_SLOTS;
-    walk.stride_bytes -= walk.stride_bytes % 4096;
-    if (walk.stride_bytes == 0)
+    spec.order = PB_ORDER_RANDOM;
+    spec.footprint_bytes = room_of(bench);
+    spec.stride_bytes = spec.footprint_bytes / FAR_SLOTS;
+    spec.stride_bytes -= spec.stride_bytes % 4096;
+    if (spec.stride_bytes == 0)
         return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
                        (unsigned long long)bench->info.memory_free_bytes);
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 /* The far ones first: what memory they take is there for the near ones, too. */
@@ -126,20 +126,20 @@ static enum pb_status take_pages(struct pb_bench *bench, struct pb_recording *re
                                  struct pb_error *err)
 {
     uint64_t offsets[NEAR_PAGES + 2 * PLACES];
-    struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = "pages",
-                           .footprint_bytes = near_bytes,
-                           .stride_bytes = LINE_BYTES,
-                           .offset_bytes = offsets,
-                           .offset_count = NEAR_PAGES + 2 * PLACES,
-                           .prefill = true,
-                           .warm = NEAR_PAGES,
-                           .record = 2 * PLACES,
-                           .seed = bench->seed};
+    struct pb_chase_spec spec = {.path = PB_PATH_GLOBAL_CG,
+                                 .order = PB_ORDER_GIVEN,
+                                 .phase = "pages",
+                                 .footprint_bytes = near_bytes,
+                                 .stride_bytes = LINE_BYTES,
+                                 .offset_bytes = offsets,
+                                 .offset_count = NEAR_PAGES + 2 * PLACES,
+                                 .prefill = true,
+                                 .warm = NEAR_PAGES,
+                                 .record = 2 * PLACES,
+                                 .seed = bench->seed};
 
     list_places(bench, offsets);
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 enum pb_status pb_test_dram_latency(struct pb_bench *bench, struct pb_recording *recording,

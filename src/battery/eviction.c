@@ -44,15 +44,15 @@ static enum pb_status evicts(const struct scratch *scratch, uint64_t target,
                              bool *evicts_out, struct pb_error *err)
 {
     const struct pb_search *search = scratch->search;
-    struct pb_walk walk = {.path = search->target->path,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = "eviction",
-                           .footprint_bytes = AREA_TIMES * search->fits_bytes,
-                           .stride_bytes = search->stride_bytes,
-                           .offset_bytes = scratch->chase,
-                           .prefill = true,
-                           .record = 1};
-    struct pb_walk_result result;
+    struct pb_chase_spec spec = {.path = search->target->path,
+                                 .order = PB_ORDER_GIVEN,
+                                 .phase = "eviction",
+                                 .footprint_bytes = AREA_TIMES * search->fits_bytes,
+                                 .stride_bytes = search->stride_bytes,
+                                 .offset_bytes = scratch->chase,
+                                 .prefill = true,
+                                 .record = 1};
+    struct pb_chase_result result;
     size_t count = 0;
     enum pb_status status;
 
@@ -62,10 +62,10 @@ static enum pb_status evicts(const struct scratch *scratch, uint64_t target,
     memcpy(scratch->chase + count, draw->offset_bytes + first + left_out,
            (draw->count - first - left_out) * sizeof(*scratch->chase));
     count += draw->count - first - left_out;
-    walk.warm = count;
+    spec.warm = count;
     scratch->chase[count++] = target + WORD_BYTES;
-    walk.offset_count = count;
-    status = pb_walk_take(scratch->bench, &walk, scratch->recording, &result, err);
+    spec.offset_count = count;
+    status = pb_chase_take(scratch->bench, &spec, scratch->recording, &result, err);
     if (status == PB_OK)
         *evicts_out = pb_search_is_miss(scratch->bench, search,
                                         scratch->recording->series.latency_cycles[result.first]);

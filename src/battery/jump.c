@@ -9,8 +9,8 @@
  */
 #include <stdlib.h>
 
+#include "battery/chase.h"
 #include "battery/tests.h"
-#include "battery/walk.h"
 
 enum {
     PAIRS = 512, /* F13: 1024 reads */
@@ -37,21 +37,21 @@ static enum pb_status take(struct pb_bench *bench, enum pb_path path, size_t pai
 {
     uint64_t offsets[2 * PAIRS];
     bool is_cached = path != PB_PATH_SHARED && path != PB_PATH_CONSTANT;
-    struct pb_walk walk = {.path = path,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = "jump",
-                           .footprint_bytes = pairs * LARGE_BYTES,
-                           .stride_bytes = small_bytes,
-                           .offset_bytes = offsets,
-                           .offset_count = 2 * pairs,
-                           .record = PB_WALK_LAP,
-                           .flush = is_cached};
+    struct pb_chase_spec spec = {.path = path,
+                                 .order = PB_ORDER_GIVEN,
+                                 .phase = "jump",
+                                 .footprint_bytes = pairs * LARGE_BYTES,
+                                 .stride_bytes = small_bytes,
+                                 .offset_bytes = offsets,
+                                 .offset_count = 2 * pairs,
+                                 .record = PB_WHOLE_PASS,
+                                 .flush = is_cached};
 
     for (size_t i = 0; i < pairs; i++) {
         offsets[2 * i] = i * LARGE_BYTES;
         offsets[2 * i + 1] = i * LARGE_BYTES + small_bytes;
     }
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 static enum pb_status jump(struct pb_bench *bench, enum pb_path path,

@@ -4,7 +4,7 @@
  * Views that together show what one alone cannot:
  *   cold      word by word through an empty cache: how much one miss brings in, and what runs ahead
  *   backward  the same from the end, where nothing that goes forward runs ahead
- *   overflow  a little more than fits, sector by sector, each walk twice, so that a spike is told
+ *   overflow  a little more than fits, sector by sector, each chase twice, so that a spike is told
  *             from a miss: where hits turn into misses; of a large cache stretches that are looked
  *             for first (phase sampled)
  *   stride    a quarter more than fits, ever sparser: from which stride on it fits again
@@ -16,7 +16,7 @@ enum {
     COLD_BYTES = 4096,
     WORD_BYTES = 8,
     STRIDE_STEPS = 4,
-    STEADY_LOADS = 16384, /* recorded of a lap, at most: only where turns lie matters here */
+    STEADY_LOADS = 16384, /* recorded of a pass, at most: only where turns lie matters here */
     LONGEST_LINE = 512,
     ALIGNMENTS = 16
 };
@@ -26,10 +26,10 @@ struct turns {
     size_t of_alignment[ALIGNMENTS], total;
 };
 
-/* The commonest distance between two misses of the cold walk; 0 where there is none. */
+/* The commonest distance between two misses of the cold chase; 0 where there is none. */
 static uint64_t fetch_distance(const struct pb_bench *bench, const struct pb_search *search,
                                const struct pb_recording *recording,
-                               const struct pb_walk_result *cold)
+                               const struct pb_chase_result *cold)
 {
     const uint32_t *latency = recording->series.latency_cycles + cold->first;
     size_t seen[COLD_BYTES / WORD_BYTES] = {0}, last = 0, best = 0;
@@ -51,18 +51,18 @@ static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *
                                 struct pb_recording *recording, uint64_t *distance_bytes_out,
                                 struct pb_error *err)
 {
-    struct pb_walk walk = {.path = search->target->path,
-                           .order = offsets != NULL ? PB_ORDER_GIVEN : PB_ORDER_SEQUENTIAL,
-                           .phase = phase,
-                           .footprint_bytes = COLD_BYTES,
-                           .stride_bytes = WORD_BYTES,
-                           .offset_bytes = offsets,
-                           .offset_count = COLD_BYTES / WORD_BYTES,
-                           .record = PB_WALK_LAP,
-                           .prefill = !search->target->chip_wide,
-                           .flush = search->target->chip_wide};
-    struct pb_walk_result cold;
-    enum pb_status status = pb_walk_take(bench, &walk, recording, &cold, err);
+    struct pb_chase_spec spec = {.path = search->target->path,
+                                 .order = offsets != NULL ? PB_ORDER_GIVEN : PB_ORDER_SEQUENTIAL,
+                                 .phase = phase,
+                                 .footprint_bytes = COLD_BYTES,
+                                 .stride_bytes = WORD_BYTES,
+                                 .offset_bytes = offsets,
+                                 .offset_count = COLD_BYTES / WORD_BYTES,
+                                 .record = PB_WHOLE_PASS,
+                                 .prefill = !search->target->chip_wide,
+                                 .flush = search->target->chip_wide};
+    struct pb_chase_result cold;
+    enum pb_status status = pb_chase_take(bench, &spec, recording, &cold, err);
 
     if (status == PB_OK)
         *distance_bytes_out = fetch_distance(bench, search, recording, &cold);
@@ -96,45 +96,45 @@ static enum pb_status take_cold_both(struct pb_bench *bench, const struct pb_sea
 static enum pb_status take_steady(struct pb_bench *bench, const struct pb_search *search,
                                   const char *phase, uint64_t repeat, uint64_t footprint_bytes,
                                   uint64_t stride_bytes, struct pb_recording *recording,
-                                  struct pb_walk_result *result_out, struct pb_error *err)
+                                  struct pb_chase_result *result_out, struct pb_error *err)
 {
-    struct pb_walk walk;
+    struct pb_chase_spec spec;
 
     footprint_bytes -= footprint_bytes % stride_bytes;
-    walk = pb_search_steady(search, phase, footprint_bytes, stride_bytes);
-    walk.repeat = repeat;
-    walk.order = PB_ORDER_SEQUENTIAL; /* neighbours must follow each other */
-    if (pb_walk_slots(&walk) > STEADY_LOADS)
-        walk.record = STEADY_LOADS;
-    return pb_walk_take(bench, &walk, recording, result_out, err);
+    spec = pb_search_steady(search, phase, footprint_bytes, stride_bytes);
+    spec.repeat = repeat;
+    spec.order = PB_ORDER_SEQUENTIAL; /* neighbours must follow each other */
+    if (pb_chase_slots(&spec) > STEADY_LOADS)
+        spec.record = STEADY_LOADS;
+    return pb_chase_take(bench, &spec, recording, result_out, err);
 }
 
-/* Access i of two walks that are alike: did it miss in both, in neither, or is that open? */
+/* Access i of two chases that are alike: did it miss in both, in neither, or is that open? */
 enum outcome { HIT, MISS, OPEN };
 
 static enum outcome outcome_of(const struct pb_bench *bench, const struct pb_search *search,
                                const struct pb_recording *recording,
-                               const struct pb_walk_result walks[2], size_t i)
+                               const struct pb_chase_result specs[2], size_t i)
 {
     const uint32_t *latency = recording->series.latency_cycles;
-    bool first = pb_search_is_miss(bench, search, latency[walks[0].first + i]);
-    bool second = pb_search_is_miss(bench, search, latency[walks[1].first + i]);
+    bool first = pb_search_is_miss(bench, search, latency[specs[0].first + i]);
+    bool second = pb_search_is_miss(bench, search, latency[specs[1].first + i]);
 
     if (first != second)
         return OPEN;
     return first ? MISS : HIT;
 }
 
-/* Counts by their alignment the addresses where hits turn into misses or back, in both walks. */
+/* Counts by their alignment the addresses where hits turn into misses or back, in both chases. */
 static void count_turns(const struct pb_bench *bench, const struct pb_search *search,
-                        const struct pb_recording *recording, const struct pb_walk_result walks[2],
+                        const struct pb_recording *recording, const struct pb_chase_result specs[2],
                         struct turns *turns)
 {
-    const uint64_t *index = recording->series.index_bytes + walks[0].first;
+    const uint64_t *index = recording->series.index_bytes + specs[0].first;
     enum outcome before = OPEN;
 
-    for (size_t i = 0; i < walks[0].count; i++) {
-        enum outcome here = outcome_of(bench, search, recording, walks, i);
+    for (size_t i = 0; i < specs[0].count; i++) {
+        enum outcome here = outcome_of(bench, search, recording, specs, i);
         unsigned alignment = 0;
         bool is_turn = here != before && here != OPEN && before != OPEN && index[i] > index[i - 1];
 
@@ -160,22 +160,23 @@ static uint64_t alignment_of(const struct turns *turns)
     return (uint64_t)1 << alignment;
 }
 
-/* The same walk twice; of a sampled cache once, which then stands for both. */
-static enum pb_status take_overflow_walks(struct pb_bench *bench, const struct pb_search *search,
-                                          uint64_t footprint_bytes, uint64_t sector_bytes,
-                                          struct pb_recording *recording,
-                                          struct pb_walk_result walks_out[2], struct pb_error *err)
+/* The same chase twice; of a sampled cache once, which then stands for both. */
+static enum pb_status take_overflow_chases(struct pb_bench *bench, const struct pb_search *search,
+                                           uint64_t footprint_bytes, uint64_t sector_bytes,
+                                           struct pb_recording *recording,
+                                           struct pb_chase_result chases_out[2],
+                                           struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < 2 && search->exact && status == PB_OK; i++)
         status = take_steady(bench, search, "overflow", i, footprint_bytes, sector_bytes, recording,
-                             &walks_out[i], err);
+                             &chases_out[i], err);
     if (search->exact)
         return status;
     status = pb_search_sampled(bench, search, footprint_bytes, sector_bytes, recording,
-                               &walks_out[0], err);
-    walks_out[1] = walks_out[0];
+                               &chases_out[0], err);
+    chases_out[1] = chases_out[0];
     return status;
 }
 
@@ -205,13 +206,13 @@ static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_sear
     struct turns turns = {.total = 0};
 
     for (size_t i = 0; i < sizeof(footprints) / sizeof(footprints[0]); i++) {
-        struct pb_walk_result walks[2];
+        struct pb_chase_result specs[2];
         enum pb_status status =
-            take_overflow_walks(bench, search, footprints[i], sector_bytes, recording, walks, err);
+            take_overflow_chases(bench, search, footprints[i], sector_bytes, recording, specs, err);
 
         if (status != PB_OK)
             return status;
-        count_turns(bench, search, recording, walks, &turns);
+        count_turns(bench, search, recording, specs, &turns);
     }
     *alignment_bytes_out = alignment_of(&turns);
     return PB_OK;
@@ -226,14 +227,14 @@ static enum pb_status take_strides(struct pb_bench *bench, const struct pb_searc
     uint64_t largest = sector_bytes, footprint = search->fits_bytes / 4 * 5;
 
     for (int i = 0; i < STRIDE_STEPS && sector_bytes << i <= footprint; i++) {
-        struct pb_walk_result walk;
+        struct pb_chase_result spec;
         enum pb_status status = take_steady(bench, search, "stride", 0, footprint,
-                                            sector_bytes << i, recording, &walk, err);
+                                            sector_bytes << i, recording, &spec, err);
 
         if (status != PB_OK)
             return status;
-        if (pb_walk_count_between(bench, recording, &walk, search->miss_low_cycles,
-                                  search->miss_high_cycles) > walk.count / 64)
+        if (pb_chase_count_between(bench, recording, &spec, search->miss_low_cycles,
+                                   search->miss_high_cycles) > spec.count / 64)
             largest = sector_bytes << i;
     }
     *overflow_bytes_out = largest;

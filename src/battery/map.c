@@ -1,7 +1,7 @@
 /*
  * Family map: every SM by itself, and its way to every part of L2.
  *
- *   sm_latency   for each SM a lap in L1 (phase "l1", path global_ca) and one in L2 (phase "l2",
+ *   sm_latency   for each SM a pass in L1 (phase "l1", path global_ca) and one in L2 (phase "l2",
  *                path global_cg); the column sm_id tells them apart
  *   l2_map       axes touch, sm, line: one access to each of 1,024 lines from every SM, by a load
  *                and by an atomic; cycles as stamped, overhead included. Atomics are done where a
@@ -12,57 +12,57 @@
  */
 #include <stdlib.h>
 
+#include "battery/chase.h"
 #include "battery/grid.h"
 #include "battery/sms.h"
 #include "battery/tests.h"
-#include "battery/walk.h"
 
 enum {
     L1_BYTES = 1024,
     L1_STRIDE_BYTES = 128,
     L2_LINES = 512,
     L2_STRIDE_BYTES = 4096 + 5 * 32, /* over all slices alike, and all sets of a small L2 */
-    LAPS_L1 = 256,
-    LAPS_L2 = 4,
+    PASSES_L1 = 256,
+    PASSES_L2 = 4,
     MAP_LINES = 1024,
     MAP_STRIDE_BYTES = 4096 + 128, /* so that all address bits below 4 MiB take part */
     MAP_WARM = 2
 };
 
-static enum pb_status take_lap(struct pb_bench *bench, enum pb_path path, const char *phase,
-                               uint64_t slots, uint64_t stride_bytes, uint64_t laps, uint32_t sm,
-                               struct pb_recording *recording, struct pb_error *err)
-{
-    struct pb_walk walk = {.path = path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = phase,
-                           .footprint_bytes = slots * stride_bytes,
-                           .stride_bytes = stride_bytes,
-                           .warm = 2 * slots,
-                           .timed = laps * slots,
-                           .on_sm = true,
-                           .sm = sm};
-
-    return pb_walk_take(bench, &walk, recording, NULL, err);
-}
-
-static enum pb_status take_laps(struct pb_bench *bench, uint32_t sm, const void *context,
+static enum pb_status take_pass(struct pb_bench *bench, enum pb_path path, const char *phase,
+                                uint64_t slots, uint64_t stride_bytes, uint64_t passes, uint32_t sm,
                                 struct pb_recording *recording, struct pb_error *err)
 {
-    enum pb_status status = take_lap(bench, PB_PATH_GLOBAL_CA, "l1", L1_BYTES / L1_STRIDE_BYTES,
-                                     L1_STRIDE_BYTES, LAPS_L1, sm, recording, err);
+    struct pb_chase_spec spec = {.path = path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = phase,
+                                 .footprint_bytes = slots * stride_bytes,
+                                 .stride_bytes = stride_bytes,
+                                 .warm = 2 * slots,
+                                 .timed = passes * slots,
+                                 .on_sm = true,
+                                 .sm = sm};
+
+    return pb_chase_take(bench, &spec, recording, NULL, err);
+}
+
+static enum pb_status take_passes(struct pb_bench *bench, uint32_t sm, const void *context,
+                                  struct pb_recording *recording, struct pb_error *err)
+{
+    enum pb_status status = take_pass(bench, PB_PATH_GLOBAL_CA, "l1", L1_BYTES / L1_STRIDE_BYTES,
+                                      L1_STRIDE_BYTES, PASSES_L1, sm, recording, err);
 
     (void)context;
     if (status != PB_OK)
         return status;
-    return take_lap(bench, PB_PATH_GLOBAL_CG, "l2", L2_LINES, L2_STRIDE_BYTES, LAPS_L2, sm,
-                    recording, err);
+    return take_pass(bench, PB_PATH_GLOBAL_CG, "l2", L2_LINES, L2_STRIDE_BYTES, PASSES_L2, sm,
+                     recording, err);
 }
 
 enum pb_status pb_test_sm_latency(struct pb_bench *bench, struct pb_recording *recording,
                                   struct pb_error *err)
 {
-    return pb_sms_each(bench, take_laps, NULL, recording, err);
+    return pb_sms_each(bench, take_passes, NULL, recording, err);
 }
 
 static enum pb_status open_map(const struct pb_bench *bench, struct pb_matrix *matrix,

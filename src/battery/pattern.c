@@ -27,8 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "battery/chase.h"
 #include "battery/tests.h"
-#include "battery/walk.h"
 
 enum {
     LINE_BYTES = 128,
@@ -214,21 +214,21 @@ static enum pb_status take_path(struct pb_bench *bench, const struct plan *plan,
                                 struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_recording whole = {.sm_id = -1};
-    struct pb_walk walk = {.path = path,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = "pattern",
-                           .stride_bytes = plan->shape.page_bytes,
-                           .offset_bytes = plan->offset_bytes,
-                           .offset_count = plan->count,
-                           .record = PB_WALK_LAP,
-                           .flush = true};
+    struct pb_chase_spec spec = {.path = path,
+                                 .order = PB_ORDER_GIVEN,
+                                 .phase = "pattern",
+                                 .stride_bytes = plan->shape.page_bytes,
+                                 .offset_bytes = plan->offset_bytes,
+                                 .offset_count = plan->count,
+                                 .record = PB_WHOLE_PASS,
+                                 .flush = true};
     size_t first = 0;
     enum pb_status status;
 
     for (size_t i = 0; i < plan->count; i++)
-        if (plan->offset_bytes[i] >= walk.footprint_bytes)
-            walk.footprint_bytes = plan->offset_bytes[i] + WORD_BYTES;
-    status = pb_walk_take(bench, &walk, &whole, NULL, err);
+        if (plan->offset_bytes[i] >= spec.footprint_bytes)
+            spec.footprint_bytes = plan->offset_bytes[i] + WORD_BYTES;
+    status = pb_chase_take(bench, &spec, &whole, NULL, err);
     for (size_t i = 0; i < plan->slice_count && status == PB_OK; i++) {
         status = file_slice(&whole.series, &plan->slices[i], first, recording, err);
         first += plan->slices[i].count;

@@ -1,21 +1,20 @@
 /*
  * Family cache: how a set chooses its victims (M16 4.5).
  *
- *   members   the array fills the cache to the edge and the line after it comes last in every lap:
+ *   members   the array fills the cache to the edge and the line after it comes last in every pass:
  *             what misses is that line's set. Repeated, since a drawn victim hides the others, and
  *             every second time in a drawn order, which a tree-PLRU needs to show them; at last in
- *             random order by several words of each line, where no lap is like the one before:
- *             while laps are alike, a tree-PLRU shows one or two lines of many. Where next to no
+ *             random order by several words of each line, where no pass is like the one before:
+ *             while passes are alike, a tree-PLRU shows one or two lines of many. Where next to no
  *             line misses twice, it is chance that makes them miss, and that line still fits: the
  *             edge was a line or two too low, and the array grows by a line
- *   overflow  the lines found so far alone, lap after lap: where none misses they fit, so that some
- *             of the set are still unknown and the search goes on
- *   eviction  instead of both where the edge moves with the array's start, so that an array at the
- *             edge overflows several sets, or the store of the data: lines of one set (eviction.c)
- *   victim    only the lines of that set, one more than it has ways, lap after lap from an empty
- *             cache: the hits and misses show which way each miss has emptied
- *   random    the same lines in random order, each several times by other words of it: tells
- *             policies apart that agree on laps, such as LRU and FIFO
+ *   overflow  the lines found so far alone, pass after pass: where none misses they fit, so that
+ * some of the set are still unknown and the search goes on eviction  instead of both where the edge
+ * moves with the array's start, so that an array at the edge overflows several sets, or the store
+ * of the data: lines of one set (eviction.c) victim    only the lines of that set, one more than it
+ * has ways, pass after pass from an empty cache: the hits and misses show which way each miss has
+ * emptied random    the same lines in random order, each several times by other words of it: tells
+ *             policies apart that agree on passes, such as LRU and FIFO
  *
  * Repeats of "victim" start at another line each, so that ways are distinguished from lines.
  */
@@ -27,17 +26,17 @@
 #include "battery/tests.h"
 
 enum {
-    MEMBER_LAPS = 256,
+    MEMBER_PASSES = 256,
     MEMBER_LOADS = 1 << 22, /* of all of them and what warms them */
     MEMBER_MISSES = 2,      /* of a line, to be one of the set: spikes fall on a line once */
-    ORDERED_LAPS = 16,      /* the first so many in an order that every lap keeps to */
+    ORDERED_PASSES = 16,    /* the first so many in an order that every pass keeps to */
     EDGE_LINES = 4,         /* beyond the edge, which may be too low by one less */
-    QUIET_LAPS = 2,         /* in a row without a new member: all are known */
-    LAPS_AT_ONCE = 16,      /* recorded together where the window holds them */
-    OVERFLOW_LAPS = 4,
+    QUIET_PASSES = 2,       /* in a row without a new member: all are known */
+    PASSES_AT_ONCE = 16,    /* recorded together where the window holds them */
+    OVERFLOW_PASSES = 4,
     VICTIM_REPEATS = 16,
     RANDOM_REPEATS = 32, /* an H200's L1 and LRU differ in 6 of 80 loads */
-    RANDOM_LAPS = 4,
+    RANDOM_PASSES = 4,
     LINE_WORDS = 4,     /* in the first 32 bytes of a line: one sector */
     VICTIM_LOADS = 4096 /* at most */
 };
@@ -64,14 +63,14 @@ static size_t edge_lines(const struct pb_search *search)
 
 /* Counts what missed; returns how many members were not known before. */
 static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *search,
-                          const struct pb_recording *recording, const struct pb_walk_result *lap,
+                          const struct pb_recording *recording, const struct pb_chase_result *pass,
                           struct members *members)
 {
-    const uint32_t *latency = recording->series.latency_cycles + lap->first;
-    const uint64_t *index = recording->series.index_bytes + lap->first;
+    const uint32_t *latency = recording->series.latency_cycles + pass->first;
+    const uint64_t *index = recording->series.index_bytes + pass->first;
     size_t found = 0;
 
-    for (size_t i = 0; i < lap->count; i++) {
+    for (size_t i = 0; i < pass->count; i++) {
         uint8_t *missed = &members->missed[index[i] / search->stride_bytes];
 
         if (*missed >= MEMBER_MISSES || !pb_search_is_miss(bench, search, latency[i]))
@@ -102,27 +101,28 @@ static void start_with(struct members *members, size_t lines)
     members->missed[lines - 1] = MEMBER_MISSES;
 }
 
-/* As many whole laps as one launch records, and one lap at least. */
+/* As many whole passes as one launch records, and one pass at least. */
 static uint64_t member_loads(const struct pb_bench *bench, size_t lines)
 {
-    uint64_t laps = bench->info.trace_window / lines;
+    uint64_t passes = bench->info.trace_window / lines;
 
-    laps = laps < LAPS_AT_ONCE ? laps : LAPS_AT_ONCE;
-    return (laps > 0 ? laps : 1) * lines;
+    passes = passes < PASSES_AT_ONCE ? passes : PASSES_AT_ONCE;
+    return (passes > 0 ? passes : 1) * lines;
 }
 
 /* A chase over given slots from an empty cache. */
-static struct pb_walk cold_walk(const struct pb_search *search, const struct members *members,
-                                const char *phase, const uint64_t *offsets, size_t count)
+static struct pb_chase_spec cold_chase(const struct pb_search *search,
+                                       const struct members *members, const char *phase,
+                                       const uint64_t *offsets, size_t count)
 {
-    return (struct pb_walk){.path = search->target->path,
-                            .order = PB_ORDER_GIVEN,
-                            .phase = phase,
-                            .footprint_bytes = members->lines * search->stride_bytes,
-                            .stride_bytes = search->stride_bytes,
-                            .offset_bytes = offsets,
-                            .offset_count = count,
-                            .prefill = true};
+    return (struct pb_chase_spec){.path = search->target->path,
+                                  .order = PB_ORDER_GIVEN,
+                                  .phase = phase,
+                                  .footprint_bytes = members->lines * search->stride_bytes,
+                                  .stride_bytes = search->stride_bytes,
+                                  .offset_bytes = offsets,
+                                  .offset_count = count,
+                                  .prefill = true};
 }
 
 /* Do the lines found so far, alone, miss again once all were loaded? offsets has room for them. */
@@ -130,23 +130,23 @@ static enum pb_status check_overflow(struct pb_bench *bench, const struct pb_sea
                                      struct members *members, struct pb_recording *recording,
                                      bool *overflow_out, struct pb_error *err)
 {
-    struct pb_walk walk;
-    struct pb_walk_result laps;
+    struct pb_chase_spec spec;
+    struct pb_chase_result passes;
     uint64_t window = bench->info.trace_window;
     enum pb_status status;
     size_t misses = 0;
 
     gather_members(search, members);
-    walk = cold_walk(search, members, "overflow", members->offset_bytes, members->count);
-    walk.record = OVERFLOW_LAPS * members->count;
-    walk.record = window < walk.record ? window : walk.record;
-    status = pb_walk_take(bench, &walk, recording, &laps, err);
+    spec = cold_chase(search, members, "overflow", members->offset_bytes, members->count);
+    spec.record = OVERFLOW_PASSES * members->count;
+    spec.record = window < spec.record ? window : spec.record;
+    status = pb_chase_take(bench, &spec, recording, &passes, err);
     if (status != PB_OK)
         return status;
-    for (size_t i = members->count; i < laps.count; i++)
+    for (size_t i = members->count; i < passes.count; i++)
         misses +=
-            pb_search_is_miss(bench, search, recording->series.latency_cycles[laps.first + i]);
-    *overflow_out = misses + 1 >= OVERFLOW_LAPS; /* one in every lap but the first: no spike */
+            pb_search_is_miss(bench, search, recording->series.latency_cycles[passes.first + i]);
+    *overflow_out = misses + 1 >= OVERFLOW_PASSES; /* one in every pass but the first: no spike */
     return PB_OK;
 }
 
@@ -167,31 +167,32 @@ static size_t list_words(const struct pb_search *search, const struct members *m
     return words;
 }
 
-/* One more walk over the array and the line after it. */
-static struct pb_walk member_walk(const struct pb_bench *bench, const struct pb_search *search,
-                                  const struct members *members, uint32_t repeat)
+/* One more chase over the array and the line after it. */
+static struct pb_chase_spec member_chase(const struct pb_bench *bench,
+                                         const struct pb_search *search,
+                                         const struct members *members, uint32_t repeat)
 {
-    bool ordered = repeat < ORDERED_LAPS;
-    struct pb_walk walk = {.path = search->target->path,
-                           .order = repeat % 2 == 0 ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM,
-                           .phase = "members",
-                           .footprint_bytes = members->lines * search->stride_bytes,
-                           .stride_bytes = search->stride_bytes,
-                           .warm = (2 + repeat) * members->lines,
-                           .record = member_loads(bench, members->lines),
-                           .seed = repeat,
-                           .repeat = repeat};
+    bool ordered = repeat < ORDERED_PASSES;
+    struct pb_chase_spec spec = {.path = search->target->path,
+                                 .order = repeat % 2 == 0 ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM,
+                                 .phase = "members",
+                                 .footprint_bytes = members->lines * search->stride_bytes,
+                                 .stride_bytes = search->stride_bytes,
+                                 .warm = (2 + repeat) * members->lines,
+                                 .record = member_loads(bench, members->lines),
+                                 .seed = repeat,
+                                 .repeat = repeat};
 
     if (ordered)
-        return walk;
-    walk.order = PB_ORDER_WORDS;
-    walk.words = words_of(search);
-    walk.warm = pb_walk_slots(&walk);
-    return walk;
+        return spec;
+    spec.order = PB_ORDER_WORDS;
+    spec.words = words_of(search);
+    spec.warm = pb_chase_slots(&spec);
+    return spec;
 }
 
 /*
- * Laps until nothing new is found and what was found is more than fits, or too many were taken.
+ * Passes until nothing new is found and what was found is more than fits, or too many were taken.
  * *fits_out: it all fits.
  */
 static enum pb_status find_members(struct pb_bench *bench, const struct pb_search *search,
@@ -201,21 +202,21 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
     bool overflow = false;
     uint64_t loads = 0;
 
-    for (uint32_t quiet = 0, repeat = 0; repeat < MEMBER_LAPS && loads < MEMBER_LOADS && !overflow;
-         repeat++) {
-        struct pb_walk walk = member_walk(bench, search, members, repeat);
-        struct pb_walk_result result;
-        enum pb_status status = pb_walk_take(bench, &walk, recording, &result, err);
+    for (uint32_t quiet = 0, repeat = 0;
+         repeat < MEMBER_PASSES && loads < MEMBER_LOADS && !overflow; repeat++) {
+        struct pb_chase_spec spec = member_chase(bench, search, members, repeat);
+        struct pb_chase_result result;
+        enum pb_status status = pb_chase_take(bench, &spec, recording, &result, err);
 
         if (status != PB_OK)
             return status;
-        loads += walk.warm + walk.record;
+        loads += spec.warm + spec.record;
         quiet = mark_misses(bench, search, recording, &result, members) > 0 ? 0 : quiet + 1;
-        if (quiet >= QUIET_LAPS)
+        if (quiet >= QUIET_PASSES)
             status = check_overflow(bench, search, members, recording, &overflow, err);
         if (status != PB_OK)
             return status;
-        if (repeat + 1 == ORDERED_LAPS && fits_too(members))
+        if (repeat + 1 == ORDERED_PASSES && fits_too(members))
             break;
     }
     gather_members(search, members);
@@ -245,16 +246,16 @@ static enum pb_status take_victims(struct pb_bench *bench, const struct pb_searc
                                    const struct members *members, uint64_t *offsets,
                                    struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_walk walk = cold_walk(search, members, "victim", offsets, members->count);
+    struct pb_chase_spec spec = cold_chase(search, members, "victim", offsets, members->count);
     uint64_t window = bench->info.trace_window;
 
-    walk.record = window < VICTIM_LOADS ? window : VICTIM_LOADS;
-    for (walk.repeat = 0; walk.repeat < VICTIM_REPEATS; walk.repeat++) {
+    spec.record = window < VICTIM_LOADS ? window : VICTIM_LOADS;
+    for (spec.repeat = 0; spec.repeat < VICTIM_REPEATS; spec.repeat++) {
         enum pb_status status;
 
         for (size_t i = 0; i < members->count; i++)
-            offsets[i] = members->offset_bytes[(i + walk.repeat) % members->count];
-        status = pb_walk_take(bench, &walk, recording, NULL, err);
+            offsets[i] = members->offset_bytes[(i + spec.repeat) % members->count];
+        status = pb_chase_take(bench, &spec, recording, NULL, err);
         if (status != PB_OK)
             return status;
     }
@@ -266,16 +267,16 @@ static enum pb_status take_random(struct pb_bench *bench, const struct pb_search
                                   struct pb_recording *recording, struct pb_error *err)
 {
     size_t count = list_words(search, members, offsets);
-    struct pb_walk walk = cold_walk(search, members, "random", offsets, count);
+    struct pb_chase_spec spec = cold_chase(search, members, "random", offsets, count);
 
-    walk.record = RANDOM_LAPS * count;
-    for (walk.repeat = 0; walk.repeat < RANDOM_REPEATS; walk.repeat++) {
+    spec.record = RANDOM_PASSES * count;
+    for (spec.repeat = 0; spec.repeat < RANDOM_REPEATS; spec.repeat++) {
         enum pb_status status;
 
         list_words(search, members, offsets);
-        walk.seed = bench->seed + walk.repeat;
-        pb_order_shuffle(offsets, count, walk.seed);
-        status = pb_walk_take(bench, &walk, recording, NULL, err);
+        spec.seed = bench->seed + spec.repeat;
+        pb_order_shuffle(offsets, count, spec.seed);
+        status = pb_chase_take(bench, &spec, recording, NULL, err);
         if (status != PB_OK)
             return status;
     }

@@ -9,11 +9,11 @@
  * The stride from which on every load of the random order misses is what one miss fetches. Where a
  * stride is faster than chance, lines came that no load had requested: the distance from one miss
  * of the strided order to the next is what was fetched and what ran ahead. Where even the widest
- * strided walk hardly misses, longer ones look for the end: M16's devices fetch two thirds of L2
+ * strided chase hardly misses, longer ones look for the end: M16's devices fetch two thirds of L2
  * ahead. Their stride divides no page, so that misses and first loads of pages seldom coincide.
  */
+#include "battery/chase.h"
 #include "battery/tests.h"
-#include "battery/walk.h"
 
 enum {
     LOADS_FROM_DRAM = 2048,
@@ -21,33 +21,33 @@ enum {
     STRIDE_MIN_BYTES = 32,
     STRIDE_MAX_BYTES = 4096,
     STRIDE_LONG_BYTES = 4096 - 128,
-    ENDS_WANTED = 8,  /* misses of the strided walk: what ran ahead ended so often */
-    L2_SPANS_MAX = 16 /* no walk looks for them over more than so many times L2 */
+    ENDS_WANTED = 8,  /* misses of the strided chase: what ran ahead ended so often */
+    L2_SPANS_MAX = 16 /* no chase looks for them over more than so many times L2 */
 };
 
 static enum pb_status take(struct pb_bench *bench, enum pb_path path, enum pb_order order,
                            uint64_t stride_bytes, uint64_t loads, struct pb_recording *recording,
-                           struct pb_walk_result *result_out, struct pb_error *err)
+                           struct pb_chase_result *result_out, struct pb_error *err)
 {
     bool from_dram = path == PB_PATH_GLOBAL_CG;
-    struct pb_walk walk = {.path = path,
-                           .order = order,
-                           .phase = order == PB_ORDER_SEQUENTIAL ? "strided" : "random",
-                           .footprint_bytes = loads * stride_bytes,
-                           .stride_bytes = stride_bytes,
-                           .record = loads,
-                           .seed = bench->seed + stride_bytes,
-                           .flush = from_dram,
-                           .prefill = !from_dram};
+    struct pb_chase_spec spec = {.path = path,
+                                 .order = order,
+                                 .phase = order == PB_ORDER_SEQUENTIAL ? "strided" : "random",
+                                 .footprint_bytes = loads * stride_bytes,
+                                 .stride_bytes = stride_bytes,
+                                 .record = loads,
+                                 .seed = bench->seed + stride_bytes,
+                                 .flush = from_dram,
+                                 .prefill = !from_dram};
 
-    return pb_walk_take(bench, &walk, recording, result_out, err);
+    return pb_chase_take(bench, &spec, recording, result_out, err);
 }
 
 /* Both orders at every stride; the results are those of the widest. */
 static enum pb_status take_strides(struct pb_bench *bench, enum pb_path path, uint64_t loads,
                                    struct pb_recording *recording,
-                                   struct pb_walk_result *strided_out,
-                                   struct pb_walk_result *random_out, struct pb_error *err)
+                                   struct pb_chase_result *strided_out,
+                                   struct pb_chase_result *random_out, struct pb_error *err)
 {
     for (uint64_t s = STRIDE_MIN_BYTES; s <= STRIDE_MAX_BYTES; s *= 2) {
         enum pb_status status =
@@ -61,19 +61,20 @@ static enum pb_status take_strides(struct pb_bench *bench, enum pb_path path, ui
     return PB_OK;
 }
 
-/* Loads of the strided walk that take as long as those at random, and not as a page's first. */
+/* Loads of the strided chase that take as long as those at random, and not as a page's first. */
 static size_t count_ends(const struct pb_bench *bench, const struct pb_recording *recording,
-                         const struct pb_walk_result *strided, const struct pb_walk_result *random)
+                         const struct pb_chase_result *strided,
+                         const struct pb_chase_result *random)
 {
     double half = (random->median_cycles - strided->median_cycles) / 2;
 
-    return pb_walk_count_between(bench, recording, strided, random->median_cycles - half,
-                                 random->median_cycles + half);
+    return pb_chase_count_between(bench, recording, strided, random->median_cycles - half,
+                                  random->median_cycles + half);
 }
 
 /* Twice as far each time, until what runs ahead of the widest stride has ended often enough. */
-static enum pb_status take_longer(struct pb_bench *bench, struct pb_walk_result strided,
-                                  const struct pb_walk_result *random,
+static enum pb_status take_longer(struct pb_bench *bench, struct pb_chase_result strided,
+                                  const struct pb_chase_result *random,
                                   struct pb_recording *recording, struct pb_error *err)
 {
     static const double ran_ahead = 0.8; /* of what a load at random takes, at most */
@@ -95,7 +96,7 @@ static enum pb_status take_longer(struct pb_bench *bench, struct pb_walk_result 
 enum pb_status pb_test_prefetch(struct pb_bench *bench, struct pb_recording *recording,
                                 struct pb_error *err)
 {
-    struct pb_walk_result strided, random;
+    struct pb_chase_result strided, random;
     enum pb_status status =
         take_strides(bench, PB_PATH_GLOBAL_CG, LOADS_FROM_DRAM, recording, &strided, &random, err);
 

@@ -2,7 +2,7 @@
  * Where hits turn into misses in an array that is too long to be recorded: see search.h.
  *
  * First a few thousand slots of the whole array are recorded, far apart. Between two of them that
- * differ lies a turn: some such stretches are then recorded slot by slot. In both walks the slots
+ * differ lies a turn: some such stretches are then recorded slot by slot. In both chases the slots
  * to be recorded come first and all others after them, so that the cache holds the same as ever.
  */
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum {
     STRETCH_GRAIN = 4096 /* stretches begin and end where any line does */
 };
 
-/* The array, and the order it is walked in. */
+/* The array, and the order it is loaded in. */
 struct spread {
     uint64_t stride_bytes, step_bytes; /* of slots, and of samples */
     size_t slots;
@@ -41,26 +41,26 @@ static void begin(struct spread *spread)
     spread->placed = 0;
 }
 
-/* Walks what was placed, recorded, and the rest. */
+/* Loads what was placed, recorded, and the rest. */
 static enum pb_status take(struct pb_bench *bench, const struct pb_search *search,
                            const char *phase, struct spread *spread, struct pb_recording *recording,
-                           struct pb_walk_result *result_out, struct pb_error *err)
+                           struct pb_chase_result *result_out, struct pb_error *err)
 {
     size_t first = spread->placed;
-    struct pb_walk walk = {.path = search->target->path,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = phase,
-                           .footprint_bytes = spread->slots * spread->stride_bytes,
-                           .stride_bytes = spread->stride_bytes,
-                           .offset_bytes = spread->offset_bytes,
-                           .offset_count = spread->slots,
-                           .record = first,
-                           .prefill = search->target->chip_wide};
+    struct pb_chase_spec spec = {.path = search->target->path,
+                                 .order = PB_ORDER_GIVEN,
+                                 .phase = phase,
+                                 .footprint_bytes = spread->slots * spread->stride_bytes,
+                                 .stride_bytes = spread->stride_bytes,
+                                 .offset_bytes = spread->offset_bytes,
+                                 .offset_count = spread->slots,
+                                 .record = first,
+                                 .prefill = search->target->chip_wide};
 
     for (size_t i = 0; i < spread->slots; i++)
         if (!spread->is_first[i])
             spread->offset_bytes[spread->placed++] = i * spread->stride_bytes;
-    return pb_walk_take(bench, &walk, recording, result_out, err);
+    return pb_chase_take(bench, &spec, recording, result_out, err);
 }
 
 /* One of `wanted` out of so many, evenly; all of fewer. */
@@ -72,7 +72,7 @@ static bool is_chosen(size_t i, size_t count, size_t wanted)
 /* Places the stretches between samples that differ: of many some, evenly. False: there are none. */
 static bool place_stretches(const struct pb_bench *bench, const struct pb_search *search,
                             const struct pb_recording *recording,
-                            const struct pb_walk_result *samples, struct spread *spread)
+                            const struct pb_chase_result *samples, struct spread *spread)
 {
     const uint32_t *latency = recording->series.latency_cycles + samples->first;
     size_t turns = 0, seen = 0;
@@ -97,19 +97,19 @@ static bool place_stretches(const struct pb_bench *bench, const struct pb_search
     return spread->placed > 0;
 }
 
-static enum pb_status walk_both(struct pb_bench *bench, const struct pb_search *search,
-                                struct spread *spread, struct pb_recording *recording,
-                                struct pb_walk_result *result_out, struct pb_error *err)
+static enum pb_status chase_both(struct pb_bench *bench, const struct pb_search *search,
+                                 struct spread *spread, struct pb_recording *recording,
+                                 struct pb_chase_result *result_out, struct pb_error *err)
 {
     uint64_t footprint_bytes = spread->slots * spread->stride_bytes;
-    struct pb_walk_result samples;
+    struct pb_chase_result samples;
     enum pb_status status;
 
     begin(spread);
     for (uint64_t at = 0; at < footprint_bytes; at += spread->step_bytes)
         place(spread, at);
     status = take(bench, search, "sampled", spread, recording, &samples, err);
-    *result_out = (struct pb_walk_result){.first = samples.first};
+    *result_out = (struct pb_chase_result){.first = samples.first};
     if (status == PB_OK && place_stretches(bench, search, recording, &samples, spread))
         status = take(bench, search, "overflow", spread, recording, result_out, err);
     return status;
@@ -117,7 +117,7 @@ static enum pb_status walk_both(struct pb_bench *bench, const struct pb_search *
 
 enum pb_status pb_search_sampled(struct pb_bench *bench, const struct pb_search *search,
                                  uint64_t footprint_bytes, uint64_t stride_bytes,
-                                 struct pb_recording *recording, struct pb_walk_result *result_out,
+                                 struct pb_recording *recording, struct pb_chase_result *result_out,
                                  struct pb_error *err)
 {
     uint64_t step = (footprint_bytes / SAMPLES_MAX / STRETCH_GRAIN + 1) * STRETCH_GRAIN;
@@ -132,7 +132,7 @@ enum pb_status pb_search_sampled(struct pb_bench *bench, const struct pb_search 
         status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating an array of %zu slots",
                          spread.slots);
     else
-        status = walk_both(bench, search, &spread, recording, result_out, err);
+        status = chase_both(bench, search, &spread, recording, result_out, err);
     free(spread.offset_bytes);
     free(spread.is_first);
     return status;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 enum {
-    EXACT_L2_BYTES = 2 << 20, /* larger ones are sampled: a lap would take too long */
-    SAMPLE_LOADS = 8192,      /* of a footprint that is too large for whole laps */
+    EXACT_L2_BYTES = 2 << 20, /* larger ones are sampled: a pass would take too long */
+    SAMPLE_LOADS = 8192,      /* of a footprint that is too large for whole passes */
     MISS_PAGES = 8            /* of 2 MiB, that loads which miss L2 are spread over */
 };
 
@@ -61,7 +61,7 @@ uint64_t pb_search_pages(const struct pb_bench *bench, uint64_t most)
     return pages > most ? most : pages > 0 ? pages : 1;
 }
 
-/* Whole laps of a cache that holds no more than so many bytes, samples of a larger one. */
+/* Whole passes of a cache that holds no more than so many bytes, samples of a larger one. */
 static void set_stride(struct pb_search *search, uint64_t most_bytes)
 {
     search->exact = most_bytes <= EXACT_L2_BYTES;
@@ -91,49 +91,49 @@ void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct p
     set_stride(search, hint > 0 ? hint : UINT64_MAX);
 }
 
-struct pb_walk pb_search_steady(const struct pb_search *search, const char *phase,
-                                uint64_t footprint_bytes, uint64_t stride_bytes)
+struct pb_chase_spec pb_search_steady(const struct pb_search *search, const char *phase,
+                                      uint64_t footprint_bytes, uint64_t stride_bytes)
 {
-    struct pb_walk walk = {
+    struct pb_chase_spec spec = {
         .path = search->target->path,
         .order = search->exact ? PB_ORDER_SEQUENTIAL : PB_ORDER_RANDOM,
         .phase = search->phase != NULL ? search->phase : phase,
         .footprint_bytes = footprint_bytes,
         .stride_bytes = stride_bytes,
         .base_bytes = search->base_bytes,
-        .record = PB_WALK_LAP,
+        .record = PB_WHOLE_PASS,
         .seed = 1,
         .prefill = search->target->chip_wide,
         .carveout_bytes = search->carveout_bytes,
     };
-    uint64_t slots = pb_walk_slots(&walk);
+    uint64_t slots = pb_chase_slots(&spec);
 
-    /* The first loads warm the TLB; a cache that the SMs' prefill does not reach takes a lap. */
+    /* The first loads warm the TLB; a cache that the SMs' prefill does not reach takes a pass. */
     if (search->exact)
-        walk.warm = search->target->chip_wide ? PB_SEARCH_TLB_LOADS : slots;
+        spec.warm = search->target->chip_wide ? PB_SEARCH_TLB_LOADS : slots;
     if (!search->exact && slots > SAMPLE_LOADS)
-        walk.record = SAMPLE_LOADS;
-    return walk;
+        spec.record = SAMPLE_LOADS;
+    return spec;
 }
 
 /*
- * Do more of a walk's loads answer later than in another walk, each compared with itself, than
+ * Do more of a chase's loads answer later than in another chase, each compared with itself, than
  * noise explains? Jitter and spikes make as many earlier as later, up to three deviations of the
  * difference. No more than one load in four needs to be later, where a line holds four of them.
  */
-static bool is_later(const struct pb_recording *recording, const struct pb_walk_result *walk,
-                     const struct pb_walk_result *other)
+static bool is_later(const struct pb_recording *recording, const struct pb_chase_result *spec,
+                     const struct pb_chase_result *other)
 {
     const uint32_t *latency = recording->series.latency_cycles;
     double margin = 4 + 0.1 * other->median_cycles, later = 0.0, earlier = 0.0;
 
-    for (size_t i = 0; i < walk->count; i++) {
-        double change = (double)latency[walk->first + i] - (double)latency[other->first + i];
+    for (size_t i = 0; i < spec->count; i++) {
+        double change = (double)latency[spec->first + i] - (double)latency[other->first + i];
 
         later += change > margin;
         earlier += change < -margin;
     }
-    return later - earlier > (double)walk->count / 16.0 + 3.0 * sqrt(later + earlier);
+    return later - earlier > (double)spec->count / 16.0 + 3.0 * sqrt(later + earlier);
 }
 
 /* The first slots, then all others, both from the last to the first: no prefetch runs ahead. */
@@ -145,20 +145,20 @@ static void order_backward(uint64_t *offsets, size_t count, size_t first_count,
             (i < first_count ? first_count - 1 - i : count - 1 - (i - first_count)) * stride_bytes;
 }
 
-/* The first lines of an array that all SMs have read, on the SM of the walk before. */
-static enum pb_status take_first_lines(struct pb_bench *bench, struct pb_walk *walk,
+/* The first lines of an array that all SMs have read, on the SM of the chase before. */
+static enum pb_status take_first_lines(struct pb_bench *bench, struct pb_chase_spec *spec,
                                        uint64_t *offsets, struct pb_recording *recording,
-                                       struct pb_walk_result *result_out, struct pb_error *err)
+                                       struct pb_chase_result *result_out, struct pb_error *err)
 {
     enum pb_status status;
 
-    walk->offset_bytes = offsets;
-    walk->offset_count = walk->footprint_bytes / walk->stride_bytes;
-    order_backward(offsets, walk->offset_count, walk->record, walk->stride_bytes);
-    status = pb_walk_take(bench, walk, recording, result_out, err);
+    spec->offset_bytes = offsets;
+    spec->offset_count = spec->footprint_bytes / spec->stride_bytes;
+    order_backward(offsets, spec->offset_count, spec->record, spec->stride_bytes);
+    status = pb_chase_take(bench, spec, recording, result_out, err);
     if (status == PB_OK) {
-        walk->on_sm = true;
-        walk->sm = recording->series.points[recording->series.point_count - 1].sm_id;
+        spec->on_sm = true;
+        spec->sm = recording->series.points[recording->series.point_count - 1].sm_id;
     }
     return status;
 }
@@ -177,36 +177,36 @@ static enum pb_status grow_array(struct pb_bench *bench, struct pb_search *searc
 {
     enum { TIMES = 2 };
     uint64_t first_bytes = search->target->first_bytes;
-    struct pb_walk walk = {.path = search->target->path,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = "growing",
-                           .footprint_bytes = first_bytes,
-                           .stride_bytes = search->stride_bytes,
-                           .record = first_bytes / search->stride_bytes,
-                           .prefill = true};
-    struct pb_walk_result alone, result;
-    enum pb_status status = take_first_lines(bench, &walk, offsets, recording, &alone, err);
+    struct pb_chase_spec spec = {.path = search->target->path,
+                                 .order = PB_ORDER_GIVEN,
+                                 .phase = "growing",
+                                 .footprint_bytes = first_bytes,
+                                 .stride_bytes = search->stride_bytes,
+                                 .record = first_bytes / search->stride_bytes,
+                                 .prefill = true};
+    struct pb_chase_result alone, result;
+    enum pb_status status = take_first_lines(bench, &spec, offsets, recording, &alone, err);
     size_t times = 0; /* that lines of this array were late */
 
-    walk.footprint_bytes *= 2;
-    while (status == PB_OK && times < TIMES && walk.footprint_bytes <= most) {
-        walk.repeat = times;
-        status = take_first_lines(bench, &walk, offsets, recording, &result, err);
+    spec.footprint_bytes *= 2;
+    while (status == PB_OK && times < TIMES && spec.footprint_bytes <= most) {
+        spec.repeat = times;
+        status = take_first_lines(bench, &spec, offsets, recording, &result, err);
         if (status == PB_OK)
             times = is_later(recording, &result, &alone) ? times + 1 : 0;
         if (times == 0)
-            walk.footprint_bytes *= 2;
+            spec.footprint_bytes *= 2;
     }
     if (status != PB_OK || times < TIMES)
         return status;
-    search->small_bytes = walk.footprint_bytes / 4; /* half of it may lose a few lines */
-    if (search->limit_bytes > 2 * walk.footprint_bytes)
-        search->limit_bytes = 2 * walk.footprint_bytes;
-    walk.repeat = 0;
-    walk.footprint_bytes *= 2; /* of which all lines are lost */
-    status = take_first_lines(bench, &walk, offsets, recording, &result, err);
+    search->small_bytes = spec.footprint_bytes / 4; /* half of it may lose a few lines */
+    if (search->limit_bytes > 2 * spec.footprint_bytes)
+        search->limit_bytes = 2 * spec.footprint_bytes;
+    spec.repeat = 0;
+    spec.footprint_bytes *= 2; /* of which all lines are lost */
+    status = take_first_lines(bench, &spec, offsets, recording, &result, err);
     *next_cycles_out = result.median_cycles;
-    set_stride(search, walk.footprint_bytes / 2);
+    set_stride(search, spec.footprint_bytes / 2);
     return status;
 }
 
@@ -226,61 +226,61 @@ static enum pb_status find_small_l2(struct pb_bench *bench, struct pb_search *se
     return status;
 }
 
-/* A small array once as a lap and once as a trace. */
+/* A small array once as a pass and once as a trace. */
 static enum pb_status take_reference(struct pb_bench *bench, const struct pb_search *search,
                                      enum pb_path path, struct pb_recording *recording,
-                                     struct pb_walk_result *trace_out, struct pb_error *err)
+                                     struct pb_chase_result *trace_out, struct pb_error *err)
 {
-    struct pb_walk walk = {.path = path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = "reference",
-                           .footprint_bytes = search->small_bytes,
-                           .stride_bytes = search->stride_bytes,
-                           .warm = 4096,
-                           .timed = 4096,
-                           .prefill = search->target->chip_wide,
-                           .carveout_bytes = search->carveout_bytes};
-    enum pb_status status = pb_walk_take(bench, &walk, recording, NULL, err);
+    struct pb_chase_spec spec = {.path = path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = "reference",
+                                 .footprint_bytes = search->small_bytes,
+                                 .stride_bytes = search->stride_bytes,
+                                 .warm = 4096,
+                                 .timed = 4096,
+                                 .prefill = search->target->chip_wide,
+                                 .carveout_bytes = search->carveout_bytes};
+    enum pb_status status = pb_chase_take(bench, &spec, recording, NULL, err);
 
-    walk.timed = 0;
-    walk.record = search->target->chip_wide ? 1024 : 512;
-    return status != PB_OK ? status : pb_walk_take(bench, &walk, recording, trace_out, err);
+    spec.timed = 0;
+    spec.record = search->target->chip_wide ? 1024 : 512;
+    return status != PB_OK ? status : pb_chase_take(bench, &spec, recording, trace_out, err);
 }
 
 /* Loads that surely miss: the cache starts empty, or its lines are flushed from it. */
 static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search *search,
-                                  struct pb_recording *recording, struct pb_walk_result *result_out,
-                                  struct pb_error *err)
+                                  struct pb_recording *recording,
+                                  struct pb_chase_result *result_out, struct pb_error *err)
 {
-    struct pb_walk walk = {.path = search->target->path,
-                           .phase = "miss",
-                           .seed = 2,
-                           .carveout_bytes = search->carveout_bytes};
+    struct pb_chase_spec spec = {.path = search->target->path,
+                                 .phase = "miss",
+                                 .seed = 2,
+                                 .carveout_bytes = search->carveout_bytes};
     uint64_t hint = bench->info.l2_bytes;
 
     if (!search->target->chip_wide) {
-        walk.order = PB_ORDER_SEQUENTIAL;
-        walk.stride_bytes = 256;
-        walk.footprint_bytes = search->limit_bytes / 4;
-        if (hint > 0 && walk.footprint_bytes > hint / 2) /* or the next cache would miss as well */
-            walk.footprint_bytes = hint / 2 / walk.stride_bytes * walk.stride_bytes;
-        walk.prefill = true;
-        walk.record = PB_WALK_LAP;
+        spec.order = PB_ORDER_SEQUENTIAL;
+        spec.stride_bytes = 256;
+        spec.footprint_bytes = search->limit_bytes / 4;
+        if (hint > 0 && spec.footprint_bytes > hint / 2) /* or the next cache would miss as well */
+            spec.footprint_bytes = hint / 2 / spec.stride_bytes * spec.stride_bytes;
+        spec.prefill = true;
+        spec.record = PB_WHOLE_PASS;
     } else {
-        walk.order = PB_ORDER_PAGES;
-        walk.stride_bytes = 4096;
-        walk.warm = pb_search_pages(bench, MISS_PAGES);
-        walk.footprint_bytes = walk.warm * PB_PAGE_BYTES;
-        walk.flush = true;
-        walk.record = pb_walk_slots(&walk) / 2;
+        spec.order = PB_ORDER_PAGES;
+        spec.stride_bytes = 4096;
+        spec.warm = pb_search_pages(bench, MISS_PAGES);
+        spec.footprint_bytes = spec.warm * PB_PAGE_BYTES;
+        spec.flush = true;
+        spec.record = pb_chase_slots(&spec) / 2;
     }
-    return pb_walk_take(bench, &walk, recording, result_out, err);
+    return pb_chase_take(bench, &spec, recording, result_out, err);
 }
 
 /* Is the path's cache L2, which a load past L1 hits as fast? Then there is none before it. */
 static enum pb_status take_bypass(struct pb_bench *bench, const struct pb_search *search,
-                                  const struct pb_walk_result *hit, struct pb_recording *recording,
-                                  struct pb_walk_result *bypass_out, struct pb_error *err)
+                                  const struct pb_chase_result *hit, struct pb_recording *recording,
+                                  struct pb_chase_result *bypass_out, struct pb_error *err)
 {
     const struct pb_target *target = search->target;
     enum pb_status status =
@@ -294,8 +294,8 @@ static enum pb_status take_bypass(struct pb_bench *bench, const struct pb_search
     return status;
 }
 
-static void set_limits(struct pb_search *search, const struct pb_walk_result *hit,
-                       const struct pb_walk_result *miss)
+static void set_limits(struct pb_search *search, const struct pb_chase_result *hit,
+                       const struct pb_chase_result *miss)
 {
     double spread = 4 + 3 * (miss->high_cycles - miss->low_cycles);
     double middle = (hit->high_cycles + miss->low_cycles) / 2;
@@ -311,7 +311,7 @@ enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *se
                                     struct pb_recording *recording, struct pb_error *err)
 {
     const struct pb_target *target = search->target;
-    struct pb_walk_result hit, miss, bypass = {.low_cycles = INFINITY};
+    struct pb_chase_result hit, miss, bypass = {.low_cycles = INFINITY};
     double next_cycles = INFINITY; /* of a cache behind a small L2 */
     enum pb_status status = PB_OK;
 

@@ -7,7 +7,7 @@
 #ifndef PB_BATTERY_SEARCH_H
 #define PB_BATTERY_SEARCH_H
 
-#include "battery/walk.h"
+#include "battery/chase.h"
 
 /* One cache: how to reach it, how to pass it by, and how far to look. */
 struct pb_target {
@@ -17,26 +17,26 @@ struct pb_target {
         bypass_path; /* the same array past this cache; path itself: there is no way past */
     bool chip_wide;  /* warmed by all SMs and emptied by a flush; else empty at every launch */
     bool is_inner;   /* what it misses goes to a cache that no path reaches alone */
-    uint64_t stride_bytes; /* of the search; 0: 32, or 128 where laps are sampled */
+    uint64_t stride_bytes; /* of the search; 0: 32, or 128 where passes are sampled */
     uint64_t small_bytes;  /* surely fits */
     uint64_t first_bytes;  /* of the coarse sweep */
     uint64_t limit_bytes;  /* of the coarse sweep; 0: by what the driver says of L2 */
 };
 
-enum { PB_SEARCH_TLB_LOADS = 8 }; /* warm loads of a walk whose cache is full already */
+enum { PB_SEARCH_TLB_LOADS = 8 }; /* warm loads of a chase whose cache is full already */
 
 extern const struct pb_target pb_targets[PB_CACHE_COUNT];
 
 struct pb_search {
     enum pb_cache cache;
     const struct pb_target *target;
-    bool exact; /* whole laps recorded; else samples in random order */
+    bool exact; /* whole passes recorded; else samples in random order */
     uint64_t stride_bytes;
     uint64_t small_bytes;   /* surely fits */
     uint64_t limit_bytes;   /* of the coarse sweep */
     int64_t carveout_bytes; /* shared memory set aside; 0: the least that works */
     uint64_t base_bytes;    /* where the array begins */
-    const char *phase;      /* of all walks that look for the edge; NULL: each step's own */
+    const char *phase;      /* of all chases that look for the edge; NULL: each step's own */
     double hit_cycles;
     double miss_low_cycles, miss_high_cycles; /* where this cache's misses lie */
     uint64_t fits_bytes;                      /* largest footprint seen without misses */
@@ -69,20 +69,20 @@ enum pb_status pb_search_edge_again(struct pb_bench *bench, struct pb_search *se
                                     struct pb_recording *recording, struct pb_error *err);
 
 /*
- * The walks of line.c: cold, overflow and stride. Looks for the edge where bench->hints lacks it,
+ * The chases of line.c: cold, overflow and stride. Looks for the edge where bench->hints lacks it,
  * and keeps edge and line there; both stay 0 where nothing overflows.
  */
 enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err);
 
 /*
- * A walk beyond the edge of a cache that is too large to be recorded: phase "sampled" a few
+ * A chase beyond the edge of a cache that is too large to be recorded: phase "sampled" a few
  * thousand slots of all of it, phase "overflow" some stretches between hits and misses, slot by
  * slot. *result_out: the latter; its count is 0 where all samples are alike.
  */
 enum pb_status pb_search_sampled(struct pb_bench *bench, const struct pb_search *search,
                                  uint64_t footprint_bytes, uint64_t stride_bytes,
-                                 struct pb_recording *recording, struct pb_walk_result *result_out,
+                                 struct pb_recording *recording, struct pb_chase_result *result_out,
                                  struct pb_error *err);
 
 /*
@@ -97,8 +97,8 @@ enum pb_status pb_search_from_hints(struct pb_bench *bench, enum pb_cache cache,
 bool pb_search_is_miss(const struct pb_bench *bench, const struct pb_search *search,
                        uint32_t latency_cycles);
 
-/* A steady-state walk at this footprint and stride, a whole lap or a sample of one. */
-struct pb_walk pb_search_steady(const struct pb_search *search, const char *phase,
-                                uint64_t footprint_bytes, uint64_t stride_bytes);
+/* A steady-state chase at this footprint and stride, a whole pass or a sample of one. */
+struct pb_chase_spec pb_search_steady(const struct pb_search *search, const char *phase,
+                                      uint64_t footprint_bytes, uint64_t stride_bytes);
 
 #endif

@@ -2,11 +2,11 @@
  * Family cache: which lines share a set (N14 5.1, in steady state).
  *
  * The array fills its cache to the edge, line by line, and one line X more is loaded after it in
- * every lap: the lines that then miss are those of X's set.
+ * every pass: the lines that then miss are those of X's set.
  *
- *   conflict            one lap, recorded in order; X is its last access, and footprint is X's end
+ *   conflict            one pass, recorded in order; X is its last access, and footprint is X's end
  *   conflict_shuffled   the same with the array in a drawn order: policies that keep to one part of
- *                       a set while laps are alike, such as a tree-PLRU, show another one
+ *                       a set while passes are alike, such as a tree-PLRU, show another one
  *   conflict_short      as conflict, with a hundredth of the array left out, where l1_alignment has
  *                       seen the edge move: an array that fills the store of the data, and not its
  *                       sets, conflicts with every X
@@ -14,7 +14,7 @@
  * X runs over single high bits of the address, which shows the bits that are hashed into the set
  * index, and over the lines that follow the array, which shows the sets themselves.
  *
- * Limit: L2 only where whole laps can be walked; a large one is sampled, and its sets do not show.
+ * Limit: L2 only where whole passes can be taken; a large one is sampled, and its sets do not show.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +25,11 @@
 enum {
     CANDIDATES_MIN = 16, /* lines after the array */
     CANDIDATES_MAX = 512,
-    CHIP_WIDE_MAX = 256,    /* a lap of L2 is long: fewer there, */
+    CHIP_WIDE_MAX = 256,    /* a pass of L2 is long: fewer there, */
     CHIP_WIDE_SHARE = 4,    /* of a part of the budget */
     SHUFFLED_MAX = 64,      /* of them in a drawn order too, */
     SHUFFLED_FAR = 2,       /* and so often those far away: a single pair may be an outlier */
-    LOADS_BUDGET = 1 << 22, /* of all candidates' laps and their windows */
+    LOADS_BUDGET = 1 << 22, /* of all candidates' passes and their windows */
     LEFT_OUT = 100,         /* one line in so many */
     TOGETHER = 128,         /* arrays with their lines X: more than a device takes at a time */
     HIGH_BIT = 30
@@ -64,23 +64,23 @@ static size_t candidate_count(const struct pb_bench *bench, const struct pb_sear
     return (size_t)(count < most ? count : most);
 }
 
-/* The lines of an array in some order, and one more: its offsets are walks' own. */
-static struct pb_walk conflict_walk(const struct pb_search *search, const char *phase,
-                                    uint64_t *offsets, size_t lines, uint64_t x_bytes)
+/* The lines of an array in some order, and one more: its offsets are chases' own. */
+static struct pb_chase_spec conflict_chase(const struct pb_search *search, const char *phase,
+                                           uint64_t *offsets, size_t lines, uint64_t x_bytes)
 {
     offsets[lines] = x_bytes;
-    return (struct pb_walk){.path = search->target->path,
-                            .order = PB_ORDER_GIVEN,
-                            .phase = phase,
-                            .footprint_bytes = x_bytes + search->stride_bytes,
-                            .stride_bytes = search->stride_bytes,
-                            .offset_bytes = offsets,
-                            .offset_count = lines + 1,
-                            .warm =
-                                search->target->chip_wide ? PB_SEARCH_TLB_LOADS : 2 * (lines + 1),
-                            .record = PB_WALK_LAP,
-                            .prefill = search->target->chip_wide,
-                            .slack_bytes = search->stride_bytes};
+    return (struct pb_chase_spec){.path = search->target->path,
+                                  .order = PB_ORDER_GIVEN,
+                                  .phase = phase,
+                                  .footprint_bytes = x_bytes + search->stride_bytes,
+                                  .stride_bytes = search->stride_bytes,
+                                  .offset_bytes = offsets,
+                                  .offset_count = lines + 1,
+                                  .warm = search->target->chip_wide ? PB_SEARCH_TLB_LOADS
+                                                                    : 2 * (lines + 1),
+                                  .record = PB_WHOLE_PASS,
+                                  .prefill = search->target->chip_wide,
+                                  .slack_bytes = search->stride_bytes};
 }
 
 static enum pb_status take_conflict(struct pb_bench *bench, const struct pb_search *search,
@@ -88,14 +88,14 @@ static enum pb_status take_conflict(struct pb_bench *bench, const struct pb_sear
                                     uint64_t x_bytes, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    struct pb_walk walk = conflict_walk(search, phase, offsets, lines, x_bytes);
+    struct pb_chase_spec spec = conflict_chase(search, phase, offsets, lines, x_bytes);
 
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
-/* Walks that wait until there are enough to be taken together. */
+/* Chases that wait until there are enough to be taken together. */
 struct batch {
-    struct pb_walk walks[TOGETHER];
+    struct pb_chase_spec specs[TOGETHER];
     uint64_t *offsets; /* [TOGETHER][lines + 1] */
     size_t count;
 };
@@ -106,7 +106,7 @@ static enum pb_status take_batch(struct pb_bench *bench, struct batch *batch,
     enum pb_status status = PB_OK;
 
     if (batch->count > 0)
-        status = pb_walks_take(bench, batch->walks, batch->count, recording, NULL, err);
+        status = pb_chases_take(bench, batch->specs, batch->count, recording, NULL, err);
     batch->count = 0;
     return status;
 }
@@ -120,7 +120,7 @@ static enum pb_status add_conflict(struct pb_bench *bench, struct batch *batch,
     uint64_t *own = batch->offsets + batch->count * (lines + 1);
 
     memcpy(own, offsets, lines * sizeof(*own));
-    batch->walks[batch->count++] = conflict_walk(search, phase, own, lines, x_bytes);
+    batch->specs[batch->count++] = conflict_chase(search, phase, own, lines, x_bytes);
     return batch->count < TOGETHER ? PB_OK : take_batch(bench, batch, recording, err);
 }
 
@@ -179,7 +179,7 @@ static enum pb_status take_candidates(struct pb_bench *bench, const struct pb_se
     return is_out_of_reach(status) ? PB_OK : status;
 }
 
-/* The first lines after the array and those far away again, each after a lap in its own order. */
+/* The first lines after the array and those far away again, each after a pass in its own order. */
 static enum pb_status take_shuffled(struct pb_bench *bench, const struct pb_search *search,
                                     uint64_t *offsets, size_t lines, struct pb_recording *recording,
                                     struct pb_error *err)

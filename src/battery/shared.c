@@ -1,16 +1,16 @@
 /*
  * Family shared: latency alone, and with bank conflicts by stride (M16 6.2); throughput (M16 6.1).
  *
- *   shared_latency   a chase by one thread, as a trace and as a lap
+ *   shared_latency   a chase by one thread, as a trace and as a pass
  *   bank_conflict    phases word4, word8, word16: one warp, strides of 0 to 64 words
  *   shared_copy      axes ctas_per_sm, cta_size, ilp; byte/cycle of one SM
  */
 #include <stdio.h>
 
+#include "battery/chase.h"
 #include "battery/conflict.h"
 #include "battery/grid.h"
 #include "battery/tests.h"
-#include "battery/walk.h"
 
 enum { LOADS = 64, STRIDE_MAX = 64, COPY_REPEATS = 128 };
 
@@ -21,18 +21,18 @@ static const double ilps[] = {1, 2, 4, 8};
 enum pb_status pb_test_shared_latency(struct pb_bench *bench, struct pb_recording *recording,
                                       struct pb_error *err)
 {
-    struct pb_walk walk = {.path = PB_PATH_SHARED,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = "reference",
-                           .footprint_bytes = 1024,
-                           .stride_bytes = 8,
-                           .warm = 512,
-                           .record = 512};
-    enum pb_status status = pb_walk_take(bench, &walk, recording, NULL, err);
+    struct pb_chase_spec spec = {.path = PB_PATH_SHARED,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = "reference",
+                                 .footprint_bytes = 1024,
+                                 .stride_bytes = 8,
+                                 .warm = 512,
+                                 .record = 512};
+    enum pb_status status = pb_chase_take(bench, &spec, recording, NULL, err);
 
-    walk.record = 0;
-    walk.timed = 8192;
-    return status != PB_OK ? status : pb_walk_take(bench, &walk, recording, NULL, err);
+    spec.record = 0;
+    spec.timed = 8192;
+    return status != PB_OK ? status : pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 /* The strides of a word that fit shared memory, all at once, or as many as there are one by one. */

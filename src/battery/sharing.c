@@ -18,7 +18,7 @@
 #include "battery/search.h"
 #include "battery/tests.h"
 
-enum { PATHS = 3, WARM_LAPS = 2, EVICTING_TIMES = 4 };
+enum { PATHS = 3, WARM_PASSES = 2, EVICTING_TIMES = 4 };
 
 /* A path with its cache. */
 struct candidate {
@@ -84,33 +84,33 @@ static enum pb_status take_pair(struct pb_bench *bench, const struct plan *plan,
                                 enum pb_path path, struct pb_recording *recording,
                                 struct pb_error *err)
 {
-    struct pb_walk walk = {.path = path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = pb_path_name(warm),
-                           .footprint_bytes = plan->footprint_bytes,
-                           .stride_bytes = plan->stride_bytes,
-                           .record = PB_WALK_LAP,
-                           .prefill = true,
-                           .cross = warm != path,
-                           .warm_path = warm};
+    struct pb_chase_spec spec = {.path = path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = pb_path_name(warm),
+                                 .footprint_bytes = plan->footprint_bytes,
+                                 .stride_bytes = plan->stride_bytes,
+                                 .record = PB_WHOLE_PASS,
+                                 .prefill = true,
+                                 .cross = warm != path,
+                                 .warm_path = warm};
 
-    walk.warm = WARM_LAPS * pb_walk_slots(&walk);
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    spec.warm = WARM_PASSES * pb_chase_slots(&spec);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 static enum pb_status take_unwarmed(struct pb_bench *bench, const struct plan *plan,
                                     enum pb_path path, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    struct pb_walk walk = {.path = path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = "none",
-                           .footprint_bytes = plan->footprint_bytes,
-                           .stride_bytes = plan->stride_bytes,
-                           .record = PB_WALK_LAP,
-                           .prefill = true};
+    struct pb_chase_spec spec = {.path = path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = "none",
+                                 .footprint_bytes = plan->footprint_bytes,
+                                 .stride_bytes = plan->stride_bytes,
+                                 .record = PB_WHOLE_PASS,
+                                 .prefill = true};
 
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 /* Each line is loaded once: some caches keep what has hit before all else. */
@@ -122,21 +122,21 @@ static enum pb_status take_evicted(struct pb_bench *bench, const struct plan *pl
     uint64_t other = EVICTING_TIMES * plan->largest_bytes / plan->stride_bytes;
     uint64_t window = bench->info.trace_window;
     char phase[PB_NAME_LENGTH];
-    struct pb_walk walk = {.path = path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = phase,
-                           .footprint_bytes = (own + other) * plan->stride_bytes,
-                           .stride_bytes = plan->stride_bytes,
-                           .warm = own + other,
-                           .record = window > 0 && window < own ? window : own,
-                           .prefill = true,
-                           .cross = evicting != path,
-                           .warm_path = evicting,
-                           .own_warm = own};
+    struct pb_chase_spec spec = {.path = path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = phase,
+                                 .footprint_bytes = (own + other) * plan->stride_bytes,
+                                 .stride_bytes = plan->stride_bytes,
+                                 .warm = own + other,
+                                 .record = window > 0 && window < own ? window : own,
+                                 .prefill = true,
+                                 .cross = evicting != path,
+                                 .warm_path = evicting,
+                                 .own_warm = own};
     enum pb_status status;
 
     snprintf(phase, sizeof(phase), "evict_%s", pb_path_name(evicting));
-    status = pb_walk_take(bench, &walk, recording, NULL, err);
+    status = pb_chase_take(bench, &spec, recording, NULL, err);
     return status == PB_UNSUPPORTED ? PB_OK : status; /* a texture may not span as much */
 }
 

@@ -1,7 +1,7 @@
 /*
  * Family map: what every SM has of its own, on many SMs at the same time.
  *
- * The same laps on each SM, by phase; the column sm_id distinguishes the SMs:
+ * The same passes on each SM, by phase; the column sm_id distinguishes the SMs:
  *
  *   - l1_fits: nearly all that L1 holds, by its edge on the SM that was measured for it: one
  *     with a smaller L1 misses
@@ -10,7 +10,7 @@
  *   - constant: constants that the first cache holds
  *   - constant_fits: nearly all that it holds, like l1_fits
  *
- * Each lap is taken three times (repeat): its least time tells. Neighbours, which share the way to
+ * Each pass is taken three times (repeat): its least time tells. Neighbours, which share the way to
  * constants, take turns. Limit: an SM that the device does not let us choose (MIG, another process)
  * is left out, and the message counts them.
  */
@@ -30,63 +30,63 @@ enum {
     SHARED_STRIDE_BYTES = 8,
     CONFLICT_WARM = 16,
     CONFLICT_LOADS = 32,
-    REPEATS = 3, /* of all laps: a spike does not come every time */
+    REPEATS = 3, /* of all passes: a spike does not come every time */
     LEAST_LOADS = 4096
 };
 
-/* A lap of some slots, as often as they are few, after a warm one. */
-static struct pb_walk lap_walk(enum pb_path path, const char *phase, uint64_t footprint_bytes,
-                               uint64_t stride_bytes)
+/* A pass of some slots, as often as they are few, after a warm one. */
+static struct pb_chase_spec pass_spec(enum pb_path path, const char *phase,
+                                      uint64_t footprint_bytes, uint64_t stride_bytes)
 {
-    struct pb_walk walk = {.path = path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = phase,
-                           .footprint_bytes = footprint_bytes / stride_bytes * stride_bytes,
-                           .stride_bytes = stride_bytes,
-                           .on_sm = true};
-    uint64_t slots = pb_walk_slots(&walk);
+    struct pb_chase_spec spec = {.path = path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = phase,
+                                 .footprint_bytes = footprint_bytes / stride_bytes * stride_bytes,
+                                 .stride_bytes = stride_bytes,
+                                 .on_sm = true};
+    uint64_t slots = pb_chase_slots(&spec);
 
-    walk.warm = 2 * slots;
-    walk.timed = slots < LEAST_LOADS ? LEAST_LOADS / slots * slots : slots;
-    return walk;
+    spec.warm = 2 * slots;
+    spec.timed = slots < LEAST_LOADS ? LEAST_LOADS / slots * slots : slots;
+    return spec;
 }
 
 static enum pb_status take_alone(struct pb_bench *bench, uint32_t sm, const void *context,
                                  struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_walk walk = *(const struct pb_walk *)context;
+    struct pb_chase_spec spec = *(const struct pb_chase_spec *)context;
 
-    walk.sm = sm;
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    spec.sm = sm;
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 /* On all SMs, the even ones first; one by one where some of them cannot be chosen. */
-static enum pb_status take_once(struct pb_bench *bench, const struct pb_walk *walk,
+static enum pb_status take_once(struct pb_bench *bench, const struct pb_chase_spec *spec,
                                 struct pb_recording *recording, struct pb_error *err)
 {
     size_t count = bench->info.sm_count, evens = (count + 1) / 2;
-    struct pb_walk *walks = malloc(count * sizeof(*walks));
+    struct pb_chase_spec *specs = malloc(count * sizeof(*specs));
     enum pb_status status;
 
-    if (walks == NULL)
+    if (specs == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the chases of %zu SMs", count);
     for (size_t i = 0; i < count; i++) {
-        walks[i] = *walk;
-        walks[i].sm = (uint32_t)(i < evens ? 2 * i : 2 * (i - evens) + 1);
+        specs[i] = *spec;
+        specs[i].sm = (uint32_t)(i < evens ? 2 * i : 2 * (i - evens) + 1);
     }
-    status = pb_walks_take(bench, walks, count, recording, NULL, err);
-    free(walks);
+    status = pb_chases_take(bench, specs, count, recording, NULL, err);
+    free(specs);
     recording->sm_id = -1; /* all of them */
-    return status != PB_UNSUPPORTED ? status : pb_sms_each(bench, take_alone, walk, recording, err);
+    return status != PB_UNSUPPORTED ? status : pb_sms_each(bench, take_alone, spec, recording, err);
 }
 
-static enum pb_status take_phase(struct pb_bench *bench, struct pb_walk *walk,
+static enum pb_status take_phase(struct pb_bench *bench, struct pb_chase_spec *spec,
                                  struct pb_recording *recording, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
-    for (walk->repeat = 0; status == PB_OK && walk->repeat < REPEATS; walk->repeat++)
-        status = take_once(bench, walk, recording, err);
+    for (spec->repeat = 0; status == PB_OK && spec->repeat < REPEATS; spec->repeat++)
+        status = take_once(bench, spec, recording, err);
     return status;
 }
 
@@ -108,7 +108,7 @@ static enum pb_status take_conflict_alone(struct pb_bench *bench, uint32_t sm, c
                              err);
 }
 
-/* As take_phase() does with laps. */
+/* As take_phase() does with passes. */
 static enum pb_status take_conflicts(struct pb_bench *bench, struct pb_recording *recording,
                                      struct pb_error *err)
 {
@@ -143,19 +143,19 @@ static enum pb_status find_fitting(struct pb_bench *bench, enum pb_cache cache,
     return status == PB_UNSUPPORTED || status == PB_NOT_FOUND ? PB_OK : status;
 }
 
-/* A lap over nearly all that a cache holds, on every SM. */
+/* A pass over nearly all that a cache holds, on every SM. */
 static enum pb_status take_fitting(struct pb_bench *bench, enum pb_cache cache, const char *phase,
                                    uint64_t stride_bytes, struct pb_recording *recording,
                                    struct pb_error *err)
 {
     uint64_t bytes = 0;
     enum pb_status status = find_fitting(bench, cache, recording, &bytes, err);
-    struct pb_walk walk;
+    struct pb_chase_spec spec;
 
     if (status != PB_OK || bytes < stride_bytes)
         return status;
-    walk = lap_walk(pb_targets[cache].path, phase, bytes, stride_bytes);
-    return take_phase(bench, &walk, recording, err);
+    spec = pass_spec(pb_targets[cache].path, phase, bytes, stride_bytes);
+    return take_phase(bench, &spec, recording, err);
 }
 
 enum pb_status pb_test_sm_caches(struct pb_bench *bench, struct pb_recording *recording,
@@ -164,15 +164,16 @@ enum pb_status pb_test_sm_caches(struct pb_bench *bench, struct pb_recording *re
     bool has_shared = (bench->info.capabilities & PB_CAP_SHARED) != 0;
     bool has_constant = (bench->info.capabilities & PB_CAP_CONSTANT) != 0;
     enum pb_status status = take_fitting(bench, PB_CACHE_L1, "l1_fits", LINE_BYTES, recording, err);
-    struct pb_walk walk = lap_walk(PB_PATH_SHARED, "shared", SHARED_BYTES, SHARED_STRIDE_BYTES);
+    struct pb_chase_spec spec =
+        pass_spec(PB_PATH_SHARED, "shared", SHARED_BYTES, SHARED_STRIDE_BYTES);
 
     if (status == PB_OK && has_shared)
-        status = take_phase(bench, &walk, recording, err);
+        status = take_phase(bench, &spec, recording, err);
     if (status == PB_OK && has_shared)
         status = take_conflicts(bench, recording, err);
-    walk = lap_walk(PB_PATH_CONSTANT, "constant", CONSTANT_BYTES, CONSTANT_STRIDE_BYTES);
+    spec = pass_spec(PB_PATH_CONSTANT, "constant", CONSTANT_BYTES, CONSTANT_STRIDE_BYTES);
     if (status == PB_OK && has_constant)
-        status = take_phase(bench, &walk, recording, err);
+        status = take_phase(bench, &spec, recording, err);
     if (status == PB_OK && has_constant)
         status = take_fitting(bench, PB_CACHE_CONSTANT, "constant_fits", CONSTANT_STRIDE_BYTES,
                               recording, err);

@@ -2,19 +2,19 @@
  * Family map: what a miss costs on every SM.
  *
  * A chip lacks other units than its neighbour, and one SM's way to L2, to DRAM or to the page
- * tables shows where it lies, not what the chip is like: so each SM walks on its own, over lines of
- * its own. The phase is what is missed; the column sm_id distinguishes the SMs.
+ * tables shows where it lies, not what the chip is like: so each SM has a chase of its own, over
+ * lines of its own. The phase is what is missed; the column sm_id distinguishes the SMs.
  *
  *   l1, readonly, texture   lines that L2 holds, by this path through an empty cache: as many were
  *                           loaded past L1 just before, so that no translation is missed
- *   constant_l1             constants of which the first cache holds a part, lap after lap
+ *   constant_l1             constants of which the first cache holds a part, pass after pass
  *   constant_l15            constants for the first time: the second cache misses them as well
  *   tlb_l1                  two lines in each of more pages than the first level has entries; the
  *                           second line's load misses no translation. Each line comes first once
  *   tlb_l2                  the same behind more pages than the second level has entries; every
  *                           other SM takes the second line first
  *
- * `quick` has l1 alone. Limit: translations are walked where free memory has 16 GiB and more
+ * `quick` has l1 alone. Limit: translations are measured where free memory has 16 GiB and more
  * (M16's GPUs, with less, reach all of L2 from each SM in the same time).
  */
 #include <stdlib.h>
@@ -27,8 +27,8 @@ enum {
     LINE_BYTES = 128,
     WORD_BYTES = 8,
     LINES = 64,
-    LINE_STRIDE_BYTES = 16384 + LINE_BYTES, /* so that a walk meets many slices */
-    PAGES = 16, /* that the walks of all SMs begin in, in turn; fewer of a small memory */
+    LINE_STRIDE_BYTES = 16384 + LINE_BYTES, /* so that a chase meets many slices */
+    PAGES = 16, /* that the chases of all SMs begin in, in turn; fewer of a small memory */
     CONSTANT_STRIDE_BYTES = 64,
     CONSTANT_SHARE = 4, /* so many times what the first constant cache holds */
     COLD_STRIDE_BYTES = 1024,
@@ -50,7 +50,7 @@ struct phase {
     pb_sms_take *take;
 };
 
-/* The pages of a walk over translations, and the slots to walk. */
+/* The pages of a chase over translations, and its slots. */
 struct load_pairs {
     const struct phase *phase;
     uint64_t pages;
@@ -62,20 +62,20 @@ static enum pb_status take_lines(struct pb_bench *bench, uint32_t sm, const void
 {
     const struct phase *phase = context;
     uint64_t pages = pb_search_pages(bench, PAGES);
-    struct pb_walk walk = {.path = phase->path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = phase->name,
-                           .base_bytes = sm % pages * PB_PAGE_BYTES + sm / pages * LINE_BYTES,
-                           .footprint_bytes = (uint64_t)LINES * LINE_STRIDE_BYTES,
-                           .stride_bytes = LINE_STRIDE_BYTES,
-                           .warm = PB_WALK_LAP,
-                           .record = PB_WALK_LAP,
-                           .cross = true,
-                           .warm_path = PB_PATH_GLOBAL_CG,
-                           .on_sm = true,
-                           .sm = sm};
+    struct pb_chase_spec spec = {.path = phase->path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = phase->name,
+                                 .base_bytes = sm % pages * PB_PAGE_BYTES + sm / pages * LINE_BYTES,
+                                 .footprint_bytes = (uint64_t)LINES * LINE_STRIDE_BYTES,
+                                 .stride_bytes = LINE_STRIDE_BYTES,
+                                 .warm = PB_WHOLE_PASS,
+                                 .record = PB_WHOLE_PASS,
+                                 .cross = true,
+                                 .warm_path = PB_PATH_GLOBAL_CG,
+                                 .on_sm = true,
+                                 .sm = sm};
 
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 static enum pb_status take_constants(struct pb_bench *bench, uint32_t sm, const void *context,
@@ -85,36 +85,37 @@ static enum pb_status take_constants(struct pb_bench *bench, uint32_t sm, const 
     uint64_t least = pb_targets[PB_CACHE_CONSTANT_L15].small_bytes;
     uint64_t most = pb_targets[PB_CACHE_CONSTANT_L15].limit_bytes / 2;
     uint64_t bytes = CONSTANT_SHARE * bench->hints[PB_CACHE_CONSTANT].edge_bytes;
-    struct pb_walk walk = {.path = phase->path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = phase->name,
-                           .stride_bytes = CONSTANT_STRIDE_BYTES,
-                           .warm = PB_WALK_LAP,
-                           .record = PB_WALK_LAP,
-                           .on_sm = true,
-                           .sm = sm};
+    struct pb_chase_spec spec = {.path = phase->path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = phase->name,
+                                 .stride_bytes = CONSTANT_STRIDE_BYTES,
+                                 .warm = PB_WHOLE_PASS,
+                                 .record = PB_WHOLE_PASS,
+                                 .on_sm = true,
+                                 .sm = sm};
 
     bytes -= bytes % CONSTANT_STRIDE_BYTES;
-    walk.footprint_bytes = bytes < least ? least : bytes < most ? bytes : most;
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    spec.footprint_bytes = bytes < least ? least : bytes < most ? bytes : most;
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 static enum pb_status take_cold_constants(struct pb_bench *bench, uint32_t sm, const void *context,
                                           struct pb_recording *recording, struct pb_error *err)
 {
     const struct phase *phase = context;
-    struct pb_walk walk = {.path = phase->path,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = phase->name,
-                           .base_bytes = sm % COLD_STARTS * COLD_START_BYTES,
-                           .footprint_bytes = 63 * kib, /* the last one is the backends' own */
-                           .stride_bytes = COLD_STRIDE_BYTES,
-                           .prefill = true,
-                           .record = PB_WALK_LAP,
-                           .on_sm = true,
-                           .sm = sm};
+    struct pb_chase_spec spec = {.path = phase->path,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = phase->name,
+                                 .base_bytes = sm % COLD_STARTS * COLD_START_BYTES,
+                                 .footprint_bytes =
+                                     63 * kib, /* the last one is the backends' own */
+                                 .stride_bytes = COLD_STRIDE_BYTES,
+                                 .prefill = true,
+                                 .record = PB_WHOLE_PASS,
+                                 .on_sm = true,
+                                 .sm = sm};
 
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 /* One of two lines in a page, all different ones of L2. */
@@ -133,26 +134,26 @@ static void add_pairs(struct load_pairs *load_pairs, uint64_t first_line, uint64
     }
 }
 
-static enum pb_status walk_pairs(struct pb_bench *bench, uint32_t sm,
-                                 const struct load_pairs *load_pairs, size_t count, uint64_t warm,
-                                 struct pb_recording *recording, struct pb_error *err)
+static enum pb_status chase_pairs(struct pb_bench *bench, uint32_t sm,
+                                  const struct load_pairs *load_pairs, size_t count, uint64_t warm,
+                                  struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = load_pairs->phase->name,
-                           .footprint_bytes = load_pairs->pages * far_page_bytes,
-                           .stride_bytes = far_page_bytes,
-                           .offset_bytes = load_pairs->offset_bytes,
-                           .offset_count = count,
-                           .warm = warm,
-                           .record = warm == PB_WALK_LAP ? PB_WALK_LAP : count - warm,
-                           .on_sm = true,
-                           .sm = sm};
+    struct pb_chase_spec spec = {.path = PB_PATH_GLOBAL_CG,
+                                 .order = PB_ORDER_GIVEN,
+                                 .phase = load_pairs->phase->name,
+                                 .footprint_bytes = load_pairs->pages * far_page_bytes,
+                                 .stride_bytes = far_page_bytes,
+                                 .offset_bytes = load_pairs->offset_bytes,
+                                 .offset_count = count,
+                                 .warm = warm,
+                                 .record = warm == PB_WHOLE_PASS ? PB_WHOLE_PASS : count - warm,
+                                 .on_sm = true,
+                                 .sm = sm};
 
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
-/* A lap by one word of each line, then by another one and the other line first. */
+/* A pass by one word of each line, then by another one and the other line first. */
 static enum pb_status take_near_pairs(struct pb_bench *bench, uint32_t sm, const void *context,
                                       struct pb_recording *recording, struct pb_error *err)
 {
@@ -162,7 +163,7 @@ static enum pb_status take_near_pairs(struct pb_bench *bench, uint32_t sm, const
     load_pairs.pages = LOAD_PAIRS;
     add_pairs(&load_pairs, 0, 0, &count);
     add_pairs(&load_pairs, 1, 1, &count);
-    return walk_pairs(bench, sm, &load_pairs, count, PB_WALK_LAP, recording, err);
+    return chase_pairs(bench, sm, &load_pairs, count, PB_WHOLE_PASS, recording, err);
 }
 
 /* Both lines are brought near, and then left for all other pages: what translates them is gone. */
@@ -177,7 +178,7 @@ static enum pb_status take_far_pairs(struct pb_bench *bench, uint32_t sm, const 
         load_pairs.offset_bytes[count++] = slot_of(page, 0, 0);
     warm = count;
     add_pairs(&load_pairs, sm % 2, 0, &count);
-    return walk_pairs(bench, sm, &load_pairs, count, warm, recording, err);
+    return chase_pairs(bench, sm, &load_pairs, count, warm, recording, err);
 }
 
 /* Where less memory is free than there was, half of it must do. */

@@ -10,8 +10,8 @@
  *   tall      8 KiB as a strip of 32 byte, in its steady state: a cache that maps rows one under
  *             another into the same sets cannot hold it
  */
+#include "battery/chase.h"
 #include "battery/tests.h"
-#include "battery/walk.h"
 
 enum { WORD_BYTES = 8, LOADS = 512, COLUMN_ROWS = 32, AREA_BYTES = 8192, STRIP_BYTES = 32 };
 
@@ -19,20 +19,20 @@ static enum pb_status take(struct pb_bench *bench, const char *phase, const uint
                            size_t count, uint64_t warm, struct pb_recording *recording,
                            struct pb_error *err)
 {
-    struct pb_walk walk = {.path = PB_PATH_TEXTURE_2D,
-                           .order = PB_ORDER_GIVEN,
-                           .phase = phase,
-                           .stride_bytes = offsets[1] - offsets[0],
-                           .offset_bytes = offsets,
-                           .offset_count = count,
-                           .warm = warm,
-                           .record = PB_WALK_LAP,
-                           .prefill = true};
+    struct pb_chase_spec spec = {.path = PB_PATH_TEXTURE_2D,
+                                 .order = PB_ORDER_GIVEN,
+                                 .phase = phase,
+                                 .stride_bytes = offsets[1] - offsets[0],
+                                 .offset_bytes = offsets,
+                                 .offset_count = count,
+                                 .warm = warm,
+                                 .record = PB_WHOLE_PASS,
+                                 .prefill = true};
 
     for (size_t i = 0; i < count; i++)
-        if (offsets[i] >= walk.footprint_bytes)
-            walk.footprint_bytes = offsets[i] + WORD_BYTES;
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+        if (offsets[i] >= spec.footprint_bytes)
+            spec.footprint_bytes = offsets[i] + WORD_BYTES;
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 static enum pb_status take_cold(struct pb_bench *bench, struct pb_recording *recording,

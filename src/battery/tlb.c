@@ -1,25 +1,25 @@
 /*
  * Family tlb: how far translations reach (M16 4.4; facts, table of TLBs, and 2.11).
  *
- * One load in each of n pages, lap after lap past L1, in lines of L2 that differ: what is slower
- * than L2 is translation. A trace holds a whole lap, or the first 512 loads of a longer one. Where
+ * One load in each of n pages, pass after pass past L1, in lines of L2 that differ: what is slower
+ * than L2 is translation. A trace holds a whole pass, or the first 512 loads of a longer one. Where
  * the latencies rise, the number of pages is looked for at which they begin to (tlb_sweep.c).
  *
  *   stride2, stride4, … stride64   pages so many MiB apart
  *   fine64k, fine512k              slots so many KiB apart: pages smaller than 2 MiB would show
  *   reference                      as many lines in one page: L2 and nothing else
  *
- * The column stride is the distance of two slots, footprint is n times that. tlb_reach walks plain
- * memory as far as it is free; stride32 twice, by other lines of the same pages (repeat): a step
- * that is translation stays, one that is a far slice of L2 moves. The second time holds 2,048
+ * The column stride is the distance of two slots, footprint is n times that. tlb_reach loads from
+ * plain memory as far as it is free; stride32 twice, by other lines of the same pages (repeat): a
+ * step that is translation stays, one that is a far slice of L2 moves. The second time holds 2,048
  * loads.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "battery/chase.h"
 #include "battery/tests.h"
 #include "battery/tlb_sweep.h"
-#include "battery/walk.h"
 
 enum {
     LINE_BYTES = 128,
@@ -62,15 +62,15 @@ static enum pb_status take_plain(struct pb_bench *bench, struct pb_tlb_sweep *sw
 static enum pb_status take_reference(struct pb_bench *bench, struct pb_recording *recording,
                                      struct pb_error *err)
 {
-    struct pb_walk walk = {.path = PB_PATH_GLOBAL_CG,
-                           .order = PB_ORDER_SEQUENTIAL,
-                           .phase = "reference",
-                           .footprint_bytes = REFERENCE_LOADS * LINE_BYTES,
-                           .stride_bytes = LINE_BYTES,
-                           .warm = 2 * REFERENCE_LOADS,
-                           .record = REFERENCE_LOADS};
+    struct pb_chase_spec spec = {.path = PB_PATH_GLOBAL_CG,
+                                 .order = PB_ORDER_SEQUENTIAL,
+                                 .phase = "reference",
+                                 .footprint_bytes = REFERENCE_LOADS * LINE_BYTES,
+                                 .stride_bytes = LINE_BYTES,
+                                 .warm = 2 * REFERENCE_LOADS,
+                                 .record = REFERENCE_LOADS};
 
-    return pb_walk_take(bench, &walk, recording, NULL, err);
+    return pb_chase_take(bench, &spec, recording, NULL, err);
 }
 
 /* Slots closer than 2 MiB, not far: to see whether pages are that small. */
@@ -99,9 +99,9 @@ static enum pb_status take_fine(struct pb_bench *bench, uint64_t room,
     return PB_OK;
 }
 
-/* Pages so far apart, as many as there is room for; *walked_out grows to what they span. */
+/* Pages so far apart, as many as there is room for; *spanned_out grows to what they span. */
 static enum pb_status take_stride(struct pb_bench *bench, uint64_t stride_mib, uint64_t room,
-                                  struct pb_recording *recording, uint64_t *walked_out,
+                                  struct pb_recording *recording, uint64_t *spanned_out,
                                   struct pb_error *err)
 {
     struct pb_tlb_sweep sweep = {.phase = pb_tlb_sweep_phase(stride_mib * mib),
@@ -112,8 +112,8 @@ static enum pb_status take_stride(struct pb_bench *bench, uint64_t stride_mib, u
                                  .record_loads = PB_TLB_SWEEP_LOADS};
     enum pb_status status = take_plain(bench, &sweep, recording, err);
 
-    if (sweep.most_pages * sweep.stride_bytes > *walked_out)
-        *walked_out = sweep.most_pages * sweep.stride_bytes;
+    if (sweep.most_pages * sweep.stride_bytes > *spanned_out)
+        *spanned_out = sweep.most_pages * sweep.stride_bytes;
     sweep.repeat = 1;
     sweep.each_pages = PER_OCTAVE;
     sweep.record_loads = PB_TLB_SWEEP_LOADS_OF_SETS;
@@ -125,7 +125,7 @@ static enum pb_status take_stride(struct pb_bench *bench, uint64_t stride_mib, u
 enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    uint64_t room = pb_tlb_sweep_bytes_max(bench), walked = 0;
+    uint64_t room = pb_tlb_sweep_bytes_max(bench), spanned = 0;
     enum pb_status status = take_reference(bench, recording, err);
 
     if (status == PB_OK && room < 4 * mib)
@@ -133,13 +133,13 @@ enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *re
                        (unsigned long long)bench->info.memory_free_bytes);
     for (uint64_t stride_mib = 2; stride_mib <= 64 && status == PB_OK; stride_mib *= 2)
         if (room >= 2 * stride_mib * mib)
-            status = take_stride(bench, stride_mib, room, recording, &walked, err);
+            status = take_stride(bench, stride_mib, room, recording, &spanned, err);
     if (status == PB_OK)
         status = take_fine(bench, room, recording, err);
     if (status == PB_OK)
         snprintf(recording->message, sizeof(recording->message),
                  "swept up to %llu MiB of the %llu MiB that were free",
-                 (unsigned long long)(walked / mib),
+                 (unsigned long long)(spanned / mib),
                  (unsigned long long)(bench->info.memory_free_bytes / mib));
     return status;
 }

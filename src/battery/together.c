@@ -28,18 +28,18 @@ enum { PINNED_REPEATS = 32, PAGEABLE_REPEATS = 4, PEER_REPEATS = 128 };
 
 static const char *const quantities[] = {"throughput", "devices"};
 
-/* How many devices the cells had, and which found no room; the message tells it. */
-struct crowd {
+/* How many devices began the cells together, and which found no room; for the message. */
+struct participants {
     int64_t least, most;
     struct pb_grid_shortage shortage;
 };
 
-#define NOBODY ((struct crowd){0, 0, PB_GRID_ENOUGH})
+#define NOBODY ((struct participants){0, 0, PB_GRID_ENOUGH})
 
 /* One cell: meets, transfers, and fills values[2]. What it may lack is forgiven. */
 static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *link, int64_t number,
-                                struct pb_recording *recording, struct crowd *crowd, double *values,
-                                struct pb_error *err)
+                                struct pb_recording *recording, struct participants *met,
+                                double *values, struct pb_error *err)
 {
     struct pb_link_result result;
     struct pb_error cause = PB_ERROR_INIT;
@@ -56,35 +56,36 @@ static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *li
         return status;
     status = pb_link_take(bench, link, recording, &result, &cause);
     if (status != PB_OK)
-        return pb_grid_forgive_shortage(&crowd->shortage, pb_grid_forgive(status), &cause, err);
+        return pb_grid_forgive_shortage(&met->shortage, pb_grid_forgive(status), &cause, err);
     values[0] = (double)link->bytes / result.seconds;
     values[1] = (double)count;
-    crowd->least = crowd->least == 0 || count < crowd->least ? count : crowd->least;
-    crowd->most = count > crowd->most ? count : crowd->most;
+    met->least = met->least == 0 || count < met->least ? count : met->least;
+    met->most = count > met->most ? count : met->most;
     return PB_OK;
 }
 
-/* Unless there is worse to tell. */
-static void tell_crowd(const struct crowd *crowd, struct pb_recording *recording)
+/* Unless the message has something worse. */
+static void describe_participants(const struct participants *met, struct pb_recording *recording)
 {
-    if (recording->message[0] != '\0' || crowd->most == 0)
+    if (recording->message[0] != '\0' || met->most == 0)
         return;
-    if (crowd->least == crowd->most)
+    if (met->least == met->most)
         snprintf(recording->message, sizeof(recording->message), "%lld devices at once",
-                 (long long)crowd->most);
+                 (long long)met->most);
     else
         snprintf(recording->message, sizeof(recording->message), "%lld to %lld devices at once",
-                 (long long)crowd->least, (long long)crowd->most);
+                 (long long)met->least, (long long)met->most);
 }
 
 /* The end of a test of so many cells. Nobody to meet is no failure of the device. */
-static enum pb_status conclude(const struct crowd *crowd, size_t cell_count, enum pb_status status,
-                               struct pb_recording *recording, struct pb_error *err)
+static enum pb_status conclude(const struct participants *met, size_t cell_count,
+                               enum pb_status status, struct pb_recording *recording,
+                               struct pb_error *err)
 {
     if (status == PB_OK)
-        status = pb_grid_report_shortage(&crowd->shortage, cell_count, recording, err);
-    tell_crowd(crowd, recording);
-    return status == PB_NOT_FOUND && crowd->most == 0 ? PB_UNSUPPORTED : status;
+        status = pb_grid_report_shortage(&met->shortage, cell_count, recording, err);
+    describe_participants(met, recording);
+    return status == PB_NOT_FOUND && met->most == 0 ? PB_UNSUPPORTED : status;
 }
 
 enum pb_status pb_test_host_link_concurrent(struct pb_bench *bench, struct pb_recording *recording,
@@ -96,7 +97,7 @@ enum pb_status pb_test_host_link_concurrent(struct pb_bench *bench, struct pb_re
         PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities),
     };
     struct pb_matrix *matrix = &recording->matrix;
-    struct crowd crowd = NOBODY;
+    struct participants met = NOBODY;
     enum pb_status status = pb_grid_open(matrix, axes, 3, "by quantity",
                                          "transfers of 64 MiB, all devices at once", err);
 
@@ -107,10 +108,9 @@ enum pb_status pb_test_host_link_concurrent(struct pb_bench *bench, struct pb_re
         pb_grid_place(matrix, i, at);
         link = pb_link_host(at[0], at[1], PB_LINK_BULK_BYTES);
         link.repeats = link.pinned ? PINNED_REPEATS : PAGEABLE_REPEATS;
-        status =
-            take_cell(bench, &link, (int64_t)i / 2, recording, &crowd, &matrix->values[i], err);
+        status = take_cell(bench, &link, (int64_t)i / 2, recording, &met, &matrix->values[i], err);
     }
-    return conclude(&crowd, pb_matrix_size(matrix) / 2, status, recording, err);
+    return conclude(&met, pb_matrix_size(matrix) / 2, status, recording, err);
 }
 
 static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_entry *peers,
@@ -118,7 +118,7 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
 {
     const struct pb_grid_axis axis =
         PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities);
-    struct crowd crowd = NOBODY;
+    struct participants met = NOBODY;
     enum pb_status status = pb_link_open_grid(
         peers, count, &axis, "by quantity", "transfers of 64 MiB from a peer, all devices at once",
         &recording->matrix, err);
@@ -129,10 +129,10 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
                                      .bytes = PB_LINK_BULK_BYTES,
                                      .repeats = PEER_REPEATS};
 
-        status = take_cell(bench, &link, (int64_t)i, recording, &crowd,
+        status = take_cell(bench, &link, (int64_t)i, recording, &met,
                            &recording->matrix.values[2 * i], err);
     }
-    return conclude(&crowd, count, status, recording, err);
+    return conclude(&met, count, status, recording, err);
 }
 
 enum pb_status pb_test_peer_link_concurrent(struct pb_bench *bench, struct pb_recording *recording,

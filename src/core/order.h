@@ -1,5 +1,5 @@
 /*
- * The orders in which a chase walks its slots: fixed by the columns order, footprint, stride and
+ * The orders in which a chase loads its slots: fixed by the columns order, footprint, stride and
  * seed of `points`, so that what a file does not hold, the loads before a record, can be
  * distinguished from it.
  */

@@ -86,7 +86,7 @@ struct pb_device_entry {
  * A pointer chase by one thread over absolute addresses (facts 2.3).
  *
  * The slots base + offset_bytes[i] are linked in the order given, the last to the first. The chase
- * starts at slot 0 with L1 empty, walks `warm` loads untouched, and then either
+ * starts at slot 0 with L1 empty, makes `warm` loads untouched, and then either
  *   records `record` loads, each stamped (M16 4.2): trace_out gets latency and index, or
  *   times `timed` loads as one run without any recording (record == 0).
  * Where cross is set, the warm loads but the first own_warm go by warm_path instead: what they

@@ -99,13 +99,13 @@ static void note_remark(const struct pb_collect *collect, const struct pb_test_n
     collect->observer.note(collect->observer.context, line);
 }
 
-static void tell(struct pb_collect *collect, enum pb_news_kind kind, size_t rank,
-                 const struct pb_test_note *note)
+static void notify(struct pb_collect *collect, enum pb_news_kind kind, size_t rank,
+                   const struct pb_test_note *note)
 {
     const struct place *place = &collect->places[rank];
     const struct pb_news news = {kind, rank, note, place->begun, place->count};
 
-    collect->observer.tell(collect->observer.context, &news);
+    collect->observer.notify(collect->observer.context, &news);
     if (kind == PB_NEWS_MEMBER)
         note_remark(collect, note);
 }
@@ -134,7 +134,7 @@ enum pb_status pb_collect_take(struct pb_collect *collect, size_t rank,
         place->count = (uint32_t)note.test_count;
     else if (frame->type == PB_FRAME_START)
         place->begun++;
-    tell(collect, kinds[frame->type], rank, &note);
+    notify(collect, kinds[frame->type], rank, &note);
     return added;
 }
 

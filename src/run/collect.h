@@ -31,7 +31,7 @@ struct pb_news {
 };
 
 struct pb_run_listener {
-    void (*tell)(void *context, const struct pb_news *news);
+    void (*notify)(void *context, const struct pb_news *news);
     void (*tick)(void *context);                   /* called now and then while nothing happens */
     void (*note)(void *context, const char *line); /* what people should know; NULL: nobody does */
     void *context;

@@ -1,7 +1,7 @@
 /*
  * The notes of frames and the orders to a probe, as JSON; see notes.h.
  *
- * Each structure has a table of its members; one encoder and one decoder walk them all.
+ * Each structure has a table of its members; one encoder and one decoder go through all of them.
  */
 #include "run/notes.h"
 

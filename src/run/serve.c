@@ -68,7 +68,7 @@ static enum pb_status open_device(struct server *server, const struct pb_probe_o
 }
 
 /* Where the fleet has the device that could not be opened, so that its node can be blamed. */
-static void tell_place(const struct server *server, struct pb_refusal *refusal)
+static void set_place(const struct server *server, struct pb_refusal *refusal)
 {
     struct pb_fleet_device device;
 
@@ -216,7 +216,7 @@ enum pb_status pb_serve(const struct pb_test_selection *selection, FILE *orders,
     if (status != PB_OK) {
         refusal.status = status;
         PB_TEXT_SET(refusal.message, cause.message);
-        tell_place(&server, &refusal);
+        set_place(&server, &refusal);
         say(&server, PB_FRAME_REFUSED, pb_note_refusal(&refusal), NULL);
         pb_fail(err, status, "%s", cause.message);
     }

@@ -249,7 +249,7 @@ static void test_votes__follow_the_rule_of_succession(void **state)
     assert_float_equal(pb_votes_confidence(&votes), 0.8, 1e-12);
     pb_votes_add(&votes, false);
     assert_float_equal(pb_votes_confidence(&votes), 4.0 / 6.0, 1e-12);
-    pb_votes_doubt(&votes);
+    pb_votes_contradict(&votes);
     assert_float_equal(pb_votes_confidence(&votes), 4.0 / 10.0, 1e-12);
 }
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "battery/battery.h"
-#include "battery/walk.h"
+#include "battery/chase.h"
 
 static void test_select__names_keep_the_order_of_the_table(void **state)
 {
@@ -181,7 +181,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Few loads and many; random ones over much memory have latencies of several kinds, and spikes. */
-static void test_walk__results_are_ranks_of_what_is_filed(void **state)
+static void test_chase__results_are_ranks_of_what_is_filed(void **state)
 {
     static const uint64_t loads[] = {1, 2, 3, 19, 20, 21, 40, 1000, 4096};
     struct pb_recording recording = {.name = "x"};
@@ -190,18 +190,18 @@ static void test_walk__results_are_ranks_of_what_is_filed(void **state)
     (void)state;
     open_bench("h200", NULL, &bench);
     for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
-        const struct pb_walk walk = {.path = PB_PATH_GLOBAL_CA,
-                                     .order = PB_ORDER_RANDOM,
-                                     .phase = "x",
-                                     .footprint_bytes = 1 << 30,
-                                     .stride_bytes = 1 << 17,
-                                     .record = loads[i],
-                                     .seed = i};
-        struct pb_walk_result found;
+        const struct pb_chase_spec spec = {.path = PB_PATH_GLOBAL_CA,
+                                           .order = PB_ORDER_RANDOM,
+                                           .phase = "x",
+                                           .footprint_bytes = 1 << 30,
+                                           .stride_bytes = 1 << 17,
+                                           .record = loads[i],
+                                           .seed = i};
+        struct pb_chase_result found;
         uint32_t *filed;
         size_t n = loads[i];
 
-        assert_int_equal(pb_walk_take(&bench, &walk, &recording, &found, NULL), PB_OK);
+        assert_int_equal(pb_chase_take(&bench, &spec, &recording, &found, NULL), PB_OK);
         assert_int_equal(found.count, n);
         filed = recording.series.latency_cycles + found.first;
         qsort(filed, n, sizeof(*filed), by_value);
@@ -273,7 +273,7 @@ int main(void)
         cmocka_unit_test(test_bench__points_name_their_orders_and_own_their_accesses),
         cmocka_unit_test(test_bench__lost_device_says_so),
         cmocka_unit_test(test_bench__state_is_read_once_between_tests),
-        cmocka_unit_test(test_walk__results_are_ranks_of_what_is_filed),
+        cmocka_unit_test(test_chase__results_are_ranks_of_what_is_filed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ template <class Between> __device__ __forceinline__ void trace(const struct pb_k
     load_ca chain;
 
     chain.go(chase.jobs[0].start);
-    pb_walk(chain, chase.jobs[0].warm);
+    pb_chase_loads(chain, chase.jobs[0].warm);
     pb_record<load_ca, Between>(chain, chase.record, loaded, pairs);
     pb_copy_out(chase.recordings, 0, capacity * PB_KERNEL_RECORD_BYTES);
     pb_record_result(pb_result(chase.place, 0), chain.at);
@@ -96,7 +96,7 @@ extern "C" __global__ void bad_subtract(struct pb_kernel_chase chase)
     load_ca chain;
 
     chain.go(chase.jobs[0].start);
-    pb_walk(chain, chase.jobs[0].warm);
+    pb_chase_loads(chain, chase.jobs[0].warm);
 #pragma unroll 1
     for (uint32_t i = 0; i < chase.record; i++) {
         uint32_t opened = pb_stamp();

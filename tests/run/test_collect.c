@@ -23,7 +23,7 @@ static void ignore(void *context, const struct pb_news *news)
 
 static int open_collect(void **state)
 {
-    static const struct pb_run_listener observer = {.tell = ignore};
+    static const struct pb_run_listener observer = {.notify = ignore};
     static const struct pb_run run = {.run_id = "r", .created = "2026-01-01T00:00:00Z"};
     struct place *place = calloc(1, sizeof(*place));
 

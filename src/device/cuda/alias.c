@@ -4,8 +4,8 @@
  */
 #include <inttypes.h>
 
+#include "device/cuda/linked_chase.h"
 #include "device/cuda/mapping.h"
-#include "device/cuda/walk.h"
 
 /* As many take four seconds; more take longer than any chase over them. */
 static const uint64_t mapping_max = 65536;

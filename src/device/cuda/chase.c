@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda/walk.h"
+#include "device/cuda/linked_chase.h"
 
 /* What the slots for practice keep from the chain, so that no line holds both. */
 static const uint64_t practice_distance = 4096;
@@ -77,29 +77,29 @@ static bool is_pointer(enum pb_kernel_path path)
 }
 
 /* What cannot be had together. */
-static enum pb_status check_paths(const struct pb_cuda_walk *walk, struct pb_error *err)
+static enum pb_status check_paths(const struct pb_linked_chase *linked, struct pb_error *err)
 {
     uint64_t room = PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES;
 
-    if (walk->chase->cross &&
-        (walk->path == PB_KERNEL_SHARED || walk->path == PB_KERNEL_CONSTANT ||
-         walk->warm_path == PB_KERNEL_SHARED || walk->warm_path == PB_KERNEL_CONSTANT))
+    if (linked->chase->cross &&
+        (linked->path == PB_KERNEL_SHARED || linked->path == PB_KERNEL_CONSTANT ||
+         linked->warm_path == PB_KERNEL_SHARED || linked->warm_path == PB_KERNEL_CONSTANT))
         return pb_fail(err, PB_INVALID,
                        "chase: shared and constant memory are arrays of their own: no other path "
                        "can warm them, nor be warmed by them");
-    if (walk->chase->alias_bytes > 0 && (walk->chase->cross || !is_pointer(walk->path)))
+    if (linked->chase->alias_bytes > 0 && (linked->chase->cross || !is_pointer(linked->path)))
         return pb_fail(err, PB_UNSUPPORTED,
                        "chase: aliased memory is there for plain global loads only");
-    if (walk->chase->peer != NULL &&
-        (walk->chase->cross || walk->chase->alias_bytes > 0 ||
-         (walk->path != PB_KERNEL_GLOBAL_CA && walk->path != PB_KERNEL_GLOBAL_CG)))
+    if (linked->chase->peer != NULL &&
+        (linked->chase->cross || linked->chase->alias_bytes > 0 ||
+         (linked->path != PB_KERNEL_GLOBAL_CA && linked->path != PB_KERNEL_GLOBAL_CG)))
         return pb_fail(err, PB_INVALID,
                        "chase: a peer's memory is there for plain global loads only");
-    if (walk->path == PB_KERNEL_CONSTANT && walk->footprint_bytes + walk->chain.shift > room)
+    if (linked->path == PB_KERNEL_CONSTANT && linked->footprint_bytes + linked->chain.shift > room)
         return pb_fail(err, PB_UNSUPPORTED,
                        "chase: %" PRIu64 " bytes of constant memory: there are %" PRIu64
                        " beside the slot for practice",
-                       walk->footprint_bytes, room);
+                       linked->footprint_bytes, room);
     return PB_OK;
 }
 
@@ -116,58 +116,58 @@ static uint64_t order_bytes(const struct pb_chase *chase)
     return chase->offset_count * sizeof(*chase->offset_bytes);
 }
 
-/* Behind what other walks have there already. */
-static enum pb_status send_offsets(struct pb_cuda_walk *walk, uint64_t behind_bytes,
+/* Behind what other chases have there already. */
+static enum pb_status send_offsets(struct pb_linked_chase *linked, uint64_t behind_bytes,
                                    struct pb_error *err)
 {
-    struct pb_cuda_device *cuda = walk->cuda;
-    uint64_t bytes = order_bytes(walk->chase);
+    struct pb_cuda_device *cuda = linked->cuda;
+    uint64_t bytes = order_bytes(linked->chase);
     enum pb_status status =
         pb_cuda_reserve(cuda, &cuda->offsets, behind_bytes + bytes, "the order of a chase", err);
 
     if (status != PB_OK)
         return status;
-    walk->chain.offsets = cuda->offsets.address + behind_bytes;
-    walk->chain.count = walk->chase->offset_count;
-    return pb_cuda_send(cuda, walk->chain.offsets, walk->chase->offset_bytes, bytes,
+    linked->chain.offsets = cuda->offsets.address + behind_bytes;
+    linked->chain.count = linked->chase->offset_count;
+    return pb_cuda_send(cuda, linked->chain.offsets, linked->chase->offset_bytes, bytes,
                         "sending the order of a chase", err);
 }
 
 /* What is found bad shows when the first launch comes back: until then no chase runs. */
-static enum pb_status link_slots(struct pb_cuda_walk *walk, struct pb_error *err)
+static enum pb_status link_slots(struct pb_linked_chase *linked, struct pb_error *err)
 {
-    struct pb_cuda_device *cuda = walk->cuda;
-    enum pb_status status = pb_cuda_status(cuda, pb_kernel_link(&walk->chain), "pb_kernel_link",
+    struct pb_cuda_device *cuda = linked->cuda;
+    enum pb_status status = pb_cuda_status(cuda, pb_kernel_link(&linked->chain), "pb_kernel_link",
                                            "linking a chase", err);
 
     if (status == PB_OK)
-        status = pb_cuda_status(cuda, pb_kernel_link_check(&walk->chain), "pb_kernel_link_check",
+        status = pb_cuda_status(cuda, pb_kernel_link_check(&linked->chain), "pb_kernel_link_check",
                                 "checking the links of a chase", err);
     return status;
 }
 
 /* How many accesses one launch records, and where: see trace_window in identity.h. */
-static enum pb_status choose_window(struct pb_cuda_walk *walk, struct pb_error *err)
+static enum pb_status choose_window(struct pb_linked_chase *linked, struct pb_error *err)
 {
-    const struct pb_device_info *info = &walk->cuda->info;
-    bool is_shared = walk->path == PB_KERNEL_SHARED;
-    bool skips_l1 = walk->path == PB_KERNEL_GLOBAL_CG || walk->path == PB_KERNEL_ATOMIC ||
-                    walk->path == PB_KERNEL_CONSTANT;
-    uint64_t room_bytes = walk->cuda->shared_optin_bytes;
+    const struct pb_device_info *info = &linked->cuda->info;
+    bool is_shared = linked->path == PB_KERNEL_SHARED;
+    bool skips_l1 = linked->path == PB_KERNEL_GLOBAL_CG || linked->path == PB_KERNEL_ATOMIC ||
+                    linked->path == PB_KERNEL_CONSTANT;
+    uint64_t room_bytes = linked->cuda->shared_optin_bytes;
     uint64_t window = is_shared || skips_l1 ? info->trace_window_large : info->trace_window;
-    uint64_t chain_bytes = is_shared ? round_up(walk->footprint_bytes, 16) : 0;
-    uint64_t least = walk->chase->record == 0 ? 0 : PB_KERNEL_PRACTICE * PB_KERNEL_RECORD_BYTES;
+    uint64_t chain_bytes = is_shared ? round_up(linked->footprint_bytes, 16) : 0;
+    uint64_t least = linked->chase->record == 0 ? 0 : PB_KERNEL_PRACTICE * PB_KERNEL_RECORD_BYTES;
     uint64_t most;
 
     if (chain_bytes + least > room_bytes)
         return pb_fail(err, PB_UNSUPPORTED,
                        "chase: %" PRIu64
                        " bytes of shared memory and a recording: a CTA has %" PRIu64,
-                       walk->footprint_bytes, room_bytes);
+                       linked->footprint_bytes, room_bytes);
     most = (room_bytes - chain_bytes) / PB_KERNEL_RECORD_BYTES / 4 * 4;
     window = window > most ? most : window;
-    walk->window = window > walk->chase->record ? walk->chase->record : window;
-    walk->chain_bytes = chain_bytes;
+    linked->window = window > linked->chase->record ? linked->chase->record : window;
+    linked->chain_bytes = chain_bytes;
     return PB_OK;
 }
 
@@ -176,88 +176,90 @@ static enum pb_status choose_window(struct pb_cuda_walk *walk, struct pb_error *
  * much as a traced one: to a kernel without shared memory the driver leaves a smaller L1 than to
  * one with a little (seen on an H200: 216 KiB instead of 240, whatever the hint below 32 KiB).
  */
-static uint64_t recording_bytes(const struct pb_cuda_walk *walk)
+static uint64_t recording_bytes(const struct pb_linked_chase *linked)
 {
-    uint64_t window = walk->window;
+    uint64_t window = linked->window;
 
-    if (walk->chase->record == 0 && walk->path != PB_KERNEL_SHARED)
-        window = walk->cuda->info.trace_window;
+    if (linked->chase->record == 0 && linked->path != PB_KERNEL_SHARED)
+        window = linked->cuda->info.trace_window;
     return window == 0 ? 0 : PB_KERNEL_CAPACITY(window) * PB_KERNEL_RECORD_BYTES;
 }
 
-static enum pb_status set_up_launch(struct pb_cuda_walk *walk, struct pb_error *err)
+static enum pb_status set_up_launch(struct pb_linked_chase *linked, struct pb_error *err)
 {
-    struct pb_cuda_device *cuda = walk->cuda;
-    enum pb_status status = choose_window(walk, err);
+    struct pb_cuda_device *cuda = linked->cuda;
+    enum pb_status status = choose_window(linked, err);
 
     if (status == PB_OK)
-        status = check_sm(cuda, walk->chase->sm, err);
+        status = check_sm(cuda, linked->chase->sm, err);
     if (status == PB_OK)
-        status = pb_cuda_place(cuda, walk->chase->carveout_bytes,
-                               walk->chain_bytes + recording_bytes(walk), &walk->place,
-                               &walk->carveout_bytes, err);
-    if (status == PB_OK && walk->chase->flush && walk->chase->peer == NULL)
+        status = pb_cuda_place(cuda, linked->chase->carveout_bytes,
+                               linked->chain_bytes + recording_bytes(linked), &linked->place,
+                               &linked->carveout_bytes, err);
+    if (status == PB_OK && linked->chase->flush && linked->chase->peer == NULL)
         status = pb_cuda_reserve(cuda, &cuda->scratch, 2 * cuda->info.l2_bytes, "flushing L2", err);
     return status;
 }
 
 /* The array and what flushes the peer's L2, which is taken to be as large as this device's. */
-static enum pb_status set_up_peer(struct pb_cuda_walk *walk, uint64_t bytes, struct pb_error *err)
+static enum pb_status set_up_peer(struct pb_linked_chase *linked, uint64_t bytes,
+                                  struct pb_error *err)
 {
     const uint64_t page_bytes = 2u << 20;
     uint64_t array_bytes = round_up(bytes, page_bytes);
     enum pb_status status =
-        pb_cuda_peer_keep(walk->cuda, walk->chase->peer,
-                          array_bytes + 2 * walk->cuda->info.l2_bytes, &walk->chain.base, err);
+        pb_cuda_peer_keep(linked->cuda, linked->chase->peer,
+                          array_bytes + 2 * linked->cuda->info.l2_bytes, &linked->chain.base, err);
 
-    walk->peer_flush_address = walk->chain.base + array_bytes;
+    linked->peer_flush_address = linked->chain.base + array_bytes;
     return status;
 }
 
 /* The arena, with a slot for practice behind the chain where the control block's will not do. */
-static enum pb_status set_up_arena(struct pb_cuda_walk *walk, struct pb_error *err)
+static enum pb_status set_up_arena(struct pb_linked_chase *linked, struct pb_error *err)
 {
-    struct pb_cuda_device *cuda = walk->cuda;
+    struct pb_cuda_device *cuda = linked->cuda;
     const uint64_t page_bytes = 2u << 20; /* reserved by whole pages, an array is aligned to one */
-    bool is_plain = walk->form == PB_KERNEL_FORM_POINTER && !walk->chase->cross;
-    uint64_t bytes = walk->footprint_bytes;
+    bool is_plain = linked->form == PB_KERNEL_FORM_POINTER && !linked->chase->cross;
+    uint64_t bytes = linked->footprint_bytes;
     enum pb_status status;
 
-    if (walk->path == PB_KERNEL_CONSTANT) {
+    if (linked->path == PB_KERNEL_CONSTANT) {
         /* the same for all chains: the last word that a program may declare */
-        walk->chain.practice = PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES - walk->chain.shift;
+        linked->chain.practice =
+            PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES - linked->chain.shift;
         bytes = PB_KERNEL_CONSTANT_BYTES;
     } else if (!is_plain) {
-        walk->chain.practice = round_up(bytes, practice_distance) + practice_distance;
-        bytes = walk->chain.practice + practice_distance;
+        linked->chain.practice = round_up(bytes, practice_distance) + practice_distance;
+        bytes = linked->chain.practice + practice_distance;
     }
-    if (walk->chase->alias_bytes > 0) {
-        status = pb_cuda_alias_open(cuda, walk->chase->alias_bytes, bytes, err);
-        walk->chain.base = pb_cuda_mapping_address(cuda->alias);
+    if (linked->chase->alias_bytes > 0) {
+        status = pb_cuda_alias_open(cuda, linked->chase->alias_bytes, bytes, err);
+        linked->chain.base = pb_cuda_mapping_address(cuda->alias);
         return status;
     }
-    if (walk->chase->peer != NULL)
-        return set_up_peer(walk, bytes, err);
+    if (linked->chase->peer != NULL)
+        return set_up_peer(linked, bytes, err);
     /* Smaller ones begin anywhere in a page, and a hashed cache's sets fill by where that is: from
-     * one run to the next the same walk found 1628 to 1928 lines of an H200's L1. */
+     * one run to the next the same chase found 1628 to 1928 lines of an H200's L1. */
     if (bytes < page_bytes)
         bytes = page_bytes;
     status = pb_cuda_reserve(cuda, &cuda->arena, bytes, "the memory of a chase", err);
-    walk->chain.base = cuda->arena.address;
+    linked->chain.base = cuda->arena.address;
     return status;
 }
 
-static enum pb_status set_up_textures(struct pb_cuda_walk *walk, struct pb_error *err)
+static enum pb_status set_up_textures(struct pb_linked_chase *linked, struct pb_error *err)
 {
-    uint64_t bytes = walk->chain.practice + practice_distance;
+    uint64_t bytes = linked->chain.practice + practice_distance;
     uint64_t object;
     enum pb_status status = PB_OK;
 
-    if (walk->path == PB_KERNEL_TEXTURE || walk->warm_path == PB_KERNEL_TEXTURE)
-        status = pb_cuda_texture_get(walk->cuda, walk->chain.base, bytes, false, &object, err);
+    if (linked->path == PB_KERNEL_TEXTURE || linked->warm_path == PB_KERNEL_TEXTURE)
+        status = pb_cuda_texture_get(linked->cuda, linked->chain.base, bytes, false, &object, err);
     if (status == PB_OK &&
-        (walk->path == PB_KERNEL_TEXTURE_2D || walk->warm_path == PB_KERNEL_TEXTURE_2D))
-        status = pb_cuda_texture_get(walk->cuda, walk->chain.base, bytes, true, &object, err);
+        (linked->path == PB_KERNEL_TEXTURE_2D || linked->warm_path == PB_KERNEL_TEXTURE_2D))
+        status = pb_cuda_texture_get(linked->cuda, linked->chain.base, bytes, true, &object, err);
     return status;
 }
 
@@ -276,14 +278,14 @@ static enum pb_status clear_links(struct pb_cuda_device *cuda, struct pb_error *
     return status;
 }
 
-enum pb_status pb_cuda_walk_open(struct pb_cuda_walk *walk, struct pb_cuda_device *cuda,
-                                 const struct pb_chase *chase, enum pb_kernel_path path,
-                                 enum pb_kernel_path warm_path, const struct pb_cuda_beside *beside,
-                                 struct pb_error *err)
+enum pb_status pb_linked_chase_open(struct pb_linked_chase *linked, struct pb_cuda_device *cuda,
+                                    const struct pb_chase *chase, enum pb_kernel_path path,
+                                    enum pb_kernel_path warm_path,
+                                    const struct pb_cuda_beside *beside, struct pb_error *err)
 {
     enum pb_status status;
 
-    *walk = (struct pb_cuda_walk){
+    *linked = (struct pb_linked_chase){
         .cuda = cuda,
         .chase = chase,
         .path = path,
@@ -293,24 +295,24 @@ enum pb_status pb_cuda_walk_open(struct pb_cuda_walk *walk, struct pb_cuda_devic
                   .shift = beside->shift_bytes,
                   .form = form_of(path)},
     };
-    status = footprint(chase, &walk->footprint_bytes, err);
+    status = footprint(chase, &linked->footprint_bytes, err);
     if (status == PB_OK)
-        status = check_paths(walk, err);
+        status = check_paths(linked, err);
     if (status == PB_OK)
-        status = set_up_launch(walk, err);
+        status = set_up_launch(linked, err);
     if (status == PB_OK)
-        status = send_offsets(walk, beside->order_bytes, err);
+        status = send_offsets(linked, beside->order_bytes, err);
     if (status == PB_OK && beside->shift_bytes == 0)
         status = clear_links(cuda, err);
     if (status != PB_OK || path == PB_KERNEL_SHARED)
         return status;
-    status = set_up_arena(walk, err);
-    walk->chain.fault = cuda->links.address;
-    walk->base_address = walk->path == PB_KERNEL_CONSTANT ? 0 : walk->chain.base;
+    status = set_up_arena(linked, err);
+    linked->chain.fault = cuda->links.address;
+    linked->base_address = linked->path == PB_KERNEL_CONSTANT ? 0 : linked->chain.base;
     if (status == PB_OK)
-        status = set_up_textures(walk, err);
+        status = set_up_textures(linked, err);
     if (status == PB_OK)
-        status = link_slots(walk, err);
+        status = link_slots(linked, err);
     return status;
 }
 
@@ -386,13 +388,13 @@ static bool has_room(const struct legs *legs, int64_t sm)
     return true;
 }
 
-/* Number `number` of a walk's legs, if it has so many. */
-static enum pb_status add_leg(struct legs *legs, struct pb_cuda_walk *walk,
+/* Number `number` of a chase's legs, if it has so many. */
+static enum pb_status add_leg(struct legs *legs, struct pb_linked_chase *linked,
                               struct pb_chase_trace *trace, uint64_t number, bool *is_there_out,
                               struct pb_error *err)
 {
-    const struct pb_chase *chase = walk->chase;
-    uint64_t first = number * walk->window, rest = chase->record - first;
+    const struct pb_chase *chase = linked->chase;
+    uint64_t first = number * linked->window, rest = chase->record - first;
     enum pb_status status = PB_OK;
 
     *is_there_out = number == 0 || first < chase->record;
@@ -401,13 +403,13 @@ static enum pb_status add_leg(struct legs *legs, struct pb_cuda_walk *walk,
     if (!has_room(legs, chase->sm))
         status = launch_legs(legs, err);
     legs->legs[legs->count++] = (struct pb_cuda_leg){
-        walk, trace, first, chase->record == 0 || rest < walk->window ? rest : walk->window,
+        linked, trace, first, chase->record == 0 || rest < linked->window ? rest : linked->window,
         chase->sm};
     return status;
 }
 
-/* The first legs of all walks, then the second ones…: those of one SM come one after the other. */
-static enum pb_status add_legs(struct legs *legs, struct pb_cuda_walk *walks, size_t count,
+/* The first legs of all chases, then the second ones…: those of one SM come one after the other. */
+static enum pb_status add_legs(struct legs *legs, struct pb_linked_chase *group, size_t count,
                                struct pb_chase_trace *traces, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
@@ -418,7 +420,7 @@ static enum pb_status add_legs(struct legs *legs, struct pb_cuda_walk *walks, si
         for (size_t i = 0; status == PB_OK && i < count; i++) {
             bool is_there = false;
 
-            status = add_leg(legs, &walks[i], &traces[i], number, &is_there, err);
+            status = add_leg(legs, &group[i], &traces[i], number, &is_there, err);
             is_more = is_more || is_there;
         }
     }
@@ -447,9 +449,9 @@ static enum pb_status reserve_group(struct pb_cuda_device *cuda, const struct pb
     return status;
 }
 
-/* Opens the walks of a group: one chain each, or that of the walk before. */
+/* Opens the chases of a group: one chain each, or that of the chase before. */
 static enum pb_status open_group(struct pb_cuda_device *cuda, const struct pb_chase *chases,
-                                 size_t count, struct pb_cuda_walk *walks, struct pb_error *err)
+                                 size_t count, struct pb_linked_chase *group, struct pb_error *err)
 {
     enum pb_kernel_path path = PB_KERNEL_GLOBAL_CA, warm_path = path;
     struct pb_cuda_beside beside = {0, 0};
@@ -459,11 +461,11 @@ static enum pb_status open_group(struct pb_cuda_device *cuda, const struct pb_ch
         status = reserve_group(cuda, chases, count, err);
     for (size_t i = 0; status == PB_OK && i < count; i++) {
         if (i > 0 && have_one_chain(&chases[i - 1], &chases[i])) {
-            walks[i] = walks[i - 1];
-            walks[i].chase = &chases[i];
+            group[i] = group[i - 1];
+            group[i].chase = &chases[i];
             continue;
         }
-        status = pb_cuda_walk_open(&walks[i], cuda, &chases[i], path, warm_path, &beside, err);
+        status = pb_linked_chase_open(&group[i], cuda, &chases[i], path, warm_path, &beside, err);
         beside.shift_bytes += PB_KERNEL_SLOT_BYTES;
         beside.order_bytes += order_bytes(&chases[i]);
     }
@@ -473,40 +475,40 @@ static enum pb_status open_group(struct pb_cuda_device *cuda, const struct pb_ch
 /* Launches all legs of a group. The caches of confined ones are set up once for all, but those of
  * constants before each launch: it does not empty them. */
 static enum pb_status launch_group(struct pb_cuda_device *cuda, const struct pb_chase *chases,
-                                   size_t count, struct pb_cuda_walk *walks,
+                                   size_t count, struct pb_linked_chase *group,
                                    struct pb_chase_trace *traces, struct pb_error *err)
 {
     bool once = chases->is_confined && chases->path != PB_PATH_CONSTANT;
     struct legs legs = {.cuda = cuda, .most = 1, .set_up = !once};
-    enum pb_status status = open_group(cuda, chases, count, walks, err);
+    enum pb_status status = open_group(cuda, chases, count, group, err);
 
     if (status == PB_OK && chases->is_confined &&
-        pb_cuda_launch_may_spread(cuda, walks[0].place.shared_bytes))
-        legs.most = pb_cuda_launch_most(cuda, walks[0].path);
+        pb_cuda_launch_may_spread(cuda, group[0].place.shared_bytes))
+        legs.most = pb_cuda_launch_most(cuda, group[0].path);
     for (size_t i = 0; status == PB_OK && once && i < count; i++)
         if (i == 0 || !have_one_chain(&chases[i - 1], &chases[i]))
-            status = pb_cuda_walk_set_up(&walks[i], err);
-    return status == PB_OK ? add_legs(&legs, walks, count, traces, err) : status;
+            status = pb_linked_chase_set_up(&group[i], err);
+    return status == PB_OK ? add_legs(&legs, group, count, traces, err) : status;
 }
 
 enum pb_status pb_cuda_chases(struct pb_device *device, const struct pb_chase *chases, size_t count,
                               struct pb_chase_trace *traces, struct pb_error *err)
 {
     struct pb_cuda_device *cuda = (struct pb_cuda_device *)device;
-    struct pb_cuda_walk *walks = malloc(count * sizeof(*walks));
+    struct pb_linked_chase *group = malloc(count * sizeof(*group));
     enum pb_status status = pb_cuda_enter(cuda, err);
 
-    if (status == PB_OK && walks == NULL)
+    if (status == PB_OK && group == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", count);
     for (size_t first = 0, size; status == PB_OK && first < count; first += size) {
         size = group_size(chases + first, count - first);
-        status = launch_group(cuda, chases + first, size, walks + first, traces + first, err);
+        status = launch_group(cuda, chases + first, size, group + first, traces + first, err);
     }
     if (status == PB_OK)
         status = pb_cuda_launch_finish(cuda, err);
     else
         pb_cuda_launch_drop(cuda);
-    free(walks);
+    free(group);
     return status;
 }
 

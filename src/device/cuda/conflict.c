@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda/walk.h"
+#include "device/cuda/linked_chase.h"
 
 /* What goes up, and comes down again with the results, as on the device; the pairs lie behind. */
 struct head {

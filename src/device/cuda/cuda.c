@@ -11,7 +11,7 @@
 
 #include "core/time.h"
 #include "device/cuda/device.h"
-#include "device/cuda/walk.h"
+#include "device/cuda/linked_chase.h"
 
 static void cuda_close(struct pb_device *device)
 {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "device/cuda/walk.h"
+#include "device/cuda/linked_chase.h"
 
 /* One attribute after the other; the first failure is kept. */
 struct reader {

@@ -188,7 +188,7 @@ enum pb_status pb_cuda_narrow(const struct pb_device_entry *entries, size_t coun
 enum pb_status pb_cuda_match(const char *selector, const struct pb_device_entry *entries,
                              size_t count, size_t *found_out, struct pb_error *err);
 
-/* ---- mapping.c; opened by alias.c (walk.h), blocks.c and peer.c ---- */
+/* ---- mapping.c; opened by alias.c (linked_chase.h), blocks.c and peer.c ---- */
 
 /* Memory that a driver lets programs map themselves. */
 struct pb_cuda_mapping;

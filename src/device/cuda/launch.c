@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda/walk.h"
+#include "device/cuda/linked_chase.h"
 
 enum { RING = 4 }; /* launches outstanding */
 
@@ -118,32 +118,32 @@ static void place_jobs(const struct pb_cuda_device *cuda, struct launch *launch)
 
     for (size_t i = 0; i < launch->count; i++)
         sms[i] = launch->legs[i].sm;
-    pb_cuda_claim(cuda, sms, launch->count, pb_cuda_sm_step(launch->legs[0].walk->path), place,
+    pb_cuda_claim(cuda, sms, launch->count, pb_cuda_sm_step(launch->legs[0].linked->path), place,
                   &launch->host->control);
     place->control = launch->memory.address;
     place->results = launch->memory.address + offsetof(struct head, results);
 }
 
 /* The slot for practice: that of the chain, or the control block's. */
-static uint64_t practice_of(const struct pb_cuda_walk *walk)
+static uint64_t practice_of(const struct pb_linked_chase *linked)
 {
-    if (walk->chain.practice == PB_KERNEL_NO_SLOT)
-        return walk->place.control; /* the same for all launches: it takes a line of the cache */
-    return pb_kernel_position(walk->form, walk->base_address,
-                              walk->chain.shift + walk->chain.practice);
+    if (linked->chain.practice == PB_KERNEL_NO_SLOT)
+        return linked->place.control; /* the same for all launches: it takes a line of the cache */
+    return pb_kernel_position(linked->form, linked->base_address,
+                              linked->chain.shift + linked->chain.practice);
 }
 
 static void list_jobs(struct launch *launch)
 {
     for (size_t i = 0; i < launch->count; i++) {
         const struct pb_cuda_leg *leg = &launch->legs[i];
-        const struct pb_cuda_walk *walk = leg->walk;
+        const struct pb_linked_chase *linked = leg->linked;
 
         launch->chase.jobs[i] = (struct pb_kernel_job){
-            .start = pb_kernel_position(walk->form, walk->base_address,
-                                        walk->chain.shift + walk->chase->offset_bytes[0]),
-            .practice = practice_of(walk),
-            .warm = walk->chase->warm + leg->first,
+            .start = pb_kernel_position(linked->form, linked->base_address,
+                                        linked->chain.shift + linked->chase->offset_bytes[0]),
+            .practice = practice_of(linked),
+            .warm = linked->chase->warm + leg->first,
         };
     }
 }
@@ -151,11 +151,11 @@ static void list_jobs(struct launch *launch)
 /* What the one that needs most shared memory for its recording needs. */
 static struct pb_kernel_place place_of(const struct pb_cuda_leg *legs, size_t count)
 {
-    struct pb_kernel_place place = legs[0].walk->place;
+    struct pb_kernel_place place = legs[0].linked->place;
 
     for (size_t i = 1; i < count; i++)
-        if (legs[i].walk->place.shared_bytes > place.shared_bytes)
-            place = legs[i].walk->place;
+        if (legs[i].linked->place.shared_bytes > place.shared_bytes)
+            place = legs[i].linked->place;
     return place;
 }
 
@@ -171,20 +171,20 @@ static uint32_t record_of(const struct pb_cuda_leg *legs, size_t count)
 /* All but the jobs and where they lie. */
 static void describe(const struct pb_cuda_device *cuda, struct launch *launch)
 {
-    const struct pb_cuda_walk *walk = launch->legs[0].walk;
+    const struct pb_linked_chase *linked = launch->legs[0].linked;
 
     launch->chase = (struct pb_kernel_chase){
         .place = place_of(launch->legs, launch->count),
         .fault = cuda->links.address,
         .recordings = launch->memory.address + sizeof(struct head),
-        .timed = walk->chase->timed,
+        .timed = linked->chase->timed,
         .record = record_of(launch->legs, launch->count),
-        .offsets = walk->chain.offsets,
-        .offset_count = (uint32_t)walk->chain.count,
-        .chain_bytes = (uint32_t)walk->chain_bytes,
-        .warm_path = walk->warm_path,
-        .own_warm = walk->chase->own_warm,
-        .base = walk->chain.base,
+        .offsets = linked->chain.offsets,
+        .offset_count = (uint32_t)linked->chain.count,
+        .chain_bytes = (uint32_t)linked->chain_bytes,
+        .warm_path = linked->warm_path,
+        .own_warm = linked->chase->own_warm,
+        .base = linked->chain.base,
         .texture = cuda->textures[0].object,
         .texture_2d = cuda->textures[1].object,
     };
@@ -192,14 +192,14 @@ static void describe(const struct pb_cuda_device *cuda, struct launch *launch)
 
 static int start(const struct launch *launch)
 {
-    const struct pb_cuda_walk *walk = launch->legs[0].walk;
+    const struct pb_linked_chase *linked = launch->legs[0].linked;
     bool is_traced = launch->chase.record > 0;
 
-    if (walk->chase->cross)
-        return is_traced ? pb_kernel_cross_trace(walk->path, &launch->chase)
-                         : pb_kernel_cross_time(walk->path, &launch->chase);
-    return is_traced ? pb_kernel_trace(walk->path, &launch->chase)
-                     : pb_kernel_time(walk->path, &launch->chase);
+    if (linked->chase->cross)
+        return is_traced ? pb_kernel_cross_trace(linked->path, &launch->chase)
+                         : pb_kernel_cross_time(linked->path, &launch->chase);
+    return is_traced ? pb_kernel_trace(linked->path, &launch->chase)
+                     : pb_kernel_time(linked->path, &launch->chase);
 }
 
 static enum pb_status fetch(struct pb_cuda_device *cuda, void *to, uint64_t from, size_t bytes,
@@ -293,16 +293,16 @@ static enum pb_status read_legs(struct pb_cuda_device *cuda, struct launch *laun
         if (launch->host->results[i].runs == 0 && launch->chase.place.cta_count > 1)
             missed[missed_count++] = launch->legs[i];
         else
-            status = pb_cuda_walk_read(&launch->legs[i], &launch->host->results[i],
-                                       (const uint32_t *)(const void *)(recordings + i * step),
-                                       record, err);
+            status = pb_linked_chase_read(&launch->legs[i], &launch->host->results[i],
+                                          (const uint32_t *)(const void *)(recordings + i * step),
+                                          record, err);
     }
     for (size_t i = 0; status == PB_OK && i < missed_count; i++) {
         status = repeat(cuda, launch, &missed[i], err);
         if (status == PB_OK)
-            status = pb_cuda_walk_read(&launch->legs[0], &launch->host->results[0],
-                                       (const uint32_t *)(const void *)(launch->host + 1),
-                                       launch->chase.record, err);
+            status = pb_linked_chase_read(&launch->legs[0], &launch->host->results[0],
+                                          (const uint32_t *)(const void *)(launch->host + 1),
+                                          launch->chase.record, err);
     }
     return status;
 }
@@ -313,7 +313,8 @@ static enum pb_status read_launch(struct pb_cuda_device *cuda, struct launch *la
     enum pb_status status = wait_for(cuda, launch, err);
 
     if (status == PB_OK && launch->host->links.count > 0)
-        status = pb_cuda_walk_report_error(launch->legs, launch->count, &launch->host->links, err);
+        status =
+            pb_linked_chase_report_error(launch->legs, launch->count, &launch->host->links, err);
     if (status == PB_OK)
         status = read_legs(cuda, launch, err);
     launch->count = 0;
@@ -342,7 +343,7 @@ enum pb_status pb_cuda_launch(struct pb_cuda_device *cuda, const struct pb_cuda_
     if (launch->count > 0)
         status = read_launch(cuda, launch, err);
     if (status == PB_OK && set_up)
-        status = pb_cuda_walk_set_up(legs[0].walk, err);
+        status = pb_linked_chase_set_up(legs[0].linked, err);
     if (status != PB_OK)
         return status;
     memcpy(launch->legs, legs, count * sizeof(*legs));

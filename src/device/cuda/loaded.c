@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "device/cuda/walk.h"
+#include "device/cuda/linked_chase.h"
 #include "device/cuda/work.h"
 
 /* Of the background's array from DRAM: many times L2, and of L2 a part that either half holds. */
@@ -51,10 +51,11 @@ static struct parts lay_out(const struct pb_cuda_device *cuda, const struct pb_l
 }
 
 /* All threads of the chase's SM read the array; what they find there is not theirs to check. */
-static enum pb_status read_array(struct pb_cuda_walk *walk, const struct pb_loaded_chase *chase,
-                                 const struct parts *parts, struct pb_error *err)
+static enum pb_status read_array(struct pb_linked_chase *linked,
+                                 const struct pb_loaded_chase *chase, const struct parts *parts,
+                                 struct pb_error *err)
 {
-    uint64_t base = walk->cuda->arena.address;
+    uint64_t base = linked->cuda->arena.address;
     uint32_t ignored;
     struct pb_kernel_work launch = {.state = base + parts->meet,
                                     .stamps = base + parts->stamps,
@@ -67,16 +68,16 @@ static enum pb_status read_array(struct pb_cuda_walk *walk, const struct pb_load
                                     .persisting_bytes =
                                         chase->is_persisting ? chase->read_bytes : 0};
 
-    return pb_cuda_work_launch(walk->cuda, &launch, &ignored, err);
+    return pb_cuda_work_launch(linked->cuda, &launch, &ignored, err);
 }
 
 /* Returns when all CTAs of the background are at work. */
-static enum pb_status start_background(struct pb_cuda_walk *walk,
+static enum pb_status start_background(struct pb_linked_chase *linked,
                                        const struct pb_kernel_background *launch, void *stream,
                                        struct pb_error *err)
 {
     const int polls_max = 1000;
-    struct pb_cuda_device *cuda = walk->cuda;
+    struct pb_cuda_device *cuda = linked->cuda;
     struct pb_kernel_background_state state = {.started = 0};
     enum pb_status status = pb_cuda_zero(cuda, launch->state, sizeof(state), "traffic", err);
 
@@ -95,13 +96,13 @@ static enum pb_status start_background(struct pb_cuda_walk *walk,
 }
 
 /* Ends the background in any case; first says what went wrong before. */
-static enum pb_status stop_background(struct pb_cuda_walk *walk,
+static enum pb_status stop_background(struct pb_linked_chase *linked,
                                       const struct pb_kernel_background *launch, void *stream,
                                       enum pb_status first, double *bytes_per_s_out,
                                       struct pb_error *first_err)
 {
     const uint32_t stop = 1;
-    struct pb_cuda_device *cuda = walk->cuda;
+    struct pb_cuda_device *cuda = linked->cuda;
     struct pb_error ignored = PB_ERROR_INIT, *err = first == PB_OK ? first_err : &ignored;
     struct pb_kernel_background_state state = {.started = 0};
     enum pb_status status =
@@ -133,32 +134,33 @@ static uint64_t period_cycles(const struct pb_cuda_device *cuda, double bytes_pe
 }
 
 /* The whole chase, in one launch; waits for it. */
-static enum pb_status trace_alone(struct pb_cuda_walk *walk, struct pb_chase_trace *trace,
+static enum pb_status trace_alone(struct pb_linked_chase *linked, struct pb_chase_trace *trace,
                                   int64_t sm, struct pb_error *err)
 {
-    const struct pb_cuda_leg leg = {walk, trace, 0, walk->chase->record, sm};
-    enum pb_status status = pb_cuda_launch(walk->cuda, &leg, 1, false, err);
+    const struct pb_cuda_leg leg = {linked, trace, 0, linked->chase->record, sm};
+    enum pb_status status = pb_cuda_launch(linked->cuda, &leg, 1, false, err);
 
-    return status == PB_OK ? pb_cuda_launch_finish(walk->cuda, err) : status;
+    return status == PB_OK ? pb_cuda_launch_finish(linked->cuda, err) : status;
 }
 
 /* Until all that launches need has been allocated: that would wait for the traffic to end. */
-static enum pb_status practise(struct pb_cuda_walk *walk, struct pb_chase_trace *trace,
+static enum pb_status practise(struct pb_linked_chase *linked, struct pb_chase_trace *trace,
                                struct pb_error *err)
 {
     const int launches = 8; /* more than may be outstanding at once */
     enum pb_status status = PB_OK;
 
     for (int i = 0; i < launches && status == PB_OK; i++)
-        status = trace_alone(walk, trace, -1, err);
+        status = trace_alone(linked, trace, -1, err);
     return status;
 }
 
-static enum pb_status trace_beside(struct pb_cuda_walk *walk, const struct pb_loaded_chase *chase,
-                                   const struct parts *parts, struct pb_chase_trace *trace,
-                                   double *bytes_per_s_out, struct pb_error *err)
+static enum pb_status trace_beside(struct pb_linked_chase *linked,
+                                   const struct pb_loaded_chase *chase, const struct parts *parts,
+                                   struct pb_chase_trace *trace, double *bytes_per_s_out,
+                                   struct pb_error *err)
 {
-    struct pb_cuda_device *cuda = walk->cuda;
+    struct pb_cuda_device *cuda = linked->cuda;
     uint64_t base = cuda->arena.address;
     struct pb_kernel_background launch = {.state = base + parts->state,
                                           .data = base + parts->background,
@@ -167,20 +169,20 @@ static enum pb_status trace_beside(struct pb_cuda_walk *walk, const struct pb_lo
                                           .cta_count = cuda->info.sm_count - 1,
                                           .shared_bytes = pb_cuda_whole_sm_bytes(cuda)};
     void *stream = NULL;
-    enum pb_status status = practise(walk, trace, err);
+    enum pb_status status = practise(linked, trace, err);
 
     launch.period_cycles = period_cycles(cuda, chase->background_bytes_per_s, launch.cta_count);
     /* The caches are set up while all SMs are there for it. */
     if (status == PB_OK)
-        status = pb_cuda_walk_set_up(walk, err);
+        status = pb_linked_chase_set_up(linked, err);
     if (status == PB_OK)
         status = pb_cuda_status(cuda, pb_kernel_stream_create(&stream), "pb_kernel_stream_create",
                                 "preparing traffic", err);
     if (status == PB_OK) {
-        status = start_background(walk, &launch, stream, err);
+        status = start_background(linked, &launch, stream, err);
         if (status == PB_OK)
-            status = trace_alone(walk, trace, -1, err);
-        status = stop_background(walk, &launch, stream, status, bytes_per_s_out, err);
+            status = trace_alone(linked, trace, -1, err);
+        status = stop_background(linked, &launch, stream, status, bytes_per_s_out, err);
     }
     pb_kernel_stream_destroy(stream);
     return status;
@@ -207,11 +209,11 @@ static enum pb_status set_aside(struct pb_cuda_device *cuda, bool is_wanted, str
 }
 
 /* The array, read by its SM; then what is to evict it; then the chase. */
-static enum pb_status trace_behind(struct pb_cuda_walk *walk, const struct pb_loaded_chase *chase,
-                                   const struct parts *parts, struct pb_chase_trace *trace,
-                                   struct pb_error *err)
+static enum pb_status trace_behind(struct pb_linked_chase *linked,
+                                   const struct pb_loaded_chase *chase, const struct parts *parts,
+                                   struct pb_chase_trace *trace, struct pb_error *err)
 {
-    struct pb_cuda_device *cuda = walk->cuda;
+    struct pb_cuda_device *cuda = linked->cuda;
     struct pb_error ignored = PB_ERROR_INIT;
     enum pb_status status = PB_OK;
 
@@ -220,11 +222,11 @@ static enum pb_status trace_behind(struct pb_cuda_walk *walk, const struct pb_lo
     if (status == PB_OK && chase->is_persisting)
         status = set_aside(cuda, true, err);
     if (status == PB_OK)
-        status = read_array(walk, chase, parts, err);
+        status = read_array(linked, chase, parts, err);
     if (status == PB_OK && chase->evict_bytes > 0)
         status = pb_cuda_flush_by(cuda, cuda->scratch.address, chase->evict_bytes, err);
     if (status == PB_OK)
-        status = trace_alone(walk, trace, chase->chase.sm, err);
+        status = trace_alone(linked, trace, chase->chase.sm, err);
     if (chase->is_persisting)
         set_aside(cuda, false, status == PB_OK ? err : &ignored);
     return status;
@@ -257,7 +259,7 @@ enum pb_status pb_cuda_loaded_chase(struct pb_device *device, const struct pb_lo
     enum pb_kernel_path path =
         chase->chase.path == PB_PATH_GLOBAL_CA ? PB_KERNEL_GLOBAL_CA : PB_KERNEL_GLOBAL_CG;
     const struct pb_cuda_beside beside = {0, 0};
-    struct pb_cuda_walk walk = {.cuda = cuda};
+    struct pb_linked_chase linked = {.cuda = cuda};
     struct parts parts = lay_out(cuda, chase);
     enum pb_status status = pb_cuda_enter(cuda, err);
 
@@ -268,18 +270,18 @@ enum pb_status pb_cuda_loaded_chase(struct pb_device *device, const struct pb_lo
         status = pb_cuda_reserve(cuda, &cuda->arena, parts.bytes,
                                  "a chase beside loads of other SMs", err);
     if (status == PB_OK)
-        status = pb_cuda_walk_open(&walk, cuda, &chase->chase, path, path, &beside, err);
-    if (status == PB_OK && walk.window < chase->chase.record)
+        status = pb_linked_chase_open(&linked, cuda, &chase->chase, path, path, &beside, err);
+    if (status == PB_OK && linked.window < chase->chase.record)
         status = pb_fail(err, PB_INVALID,
                          "loaded chase: expected at most %" PRIu64 " loads, found %" PRIu64,
-                         walk.window, chase->chase.record);
+                         linked.window, chase->chase.record);
     if (status == PB_OK && chase->background != PB_BACKGROUND_NONE)
-        return trace_beside(&walk, chase, &parts, trace, background_out, err);
+        return trace_beside(&linked, chase, &parts, trace, background_out, err);
     if (status == PB_OK && chase->read_bytes > 0)
-        return trace_behind(&walk, chase, &parts, trace, err);
+        return trace_behind(&linked, chase, &parts, trace, err);
     if (status == PB_OK)
-        status = pb_cuda_walk_set_up(&walk, err);
+        status = pb_linked_chase_set_up(&linked, err);
     if (status == PB_OK)
-        status = trace_alone(&walk, trace, chase->chase.sm, err);
+        status = trace_alone(&linked, trace, chase->chase.sm, err);
     return status;
 }

@@ -1,12 +1,12 @@
 /*
- * The map of SMs and lines: the same chain of lines walked from one SM after the other, so that
+ * The map of SMs and lines: the same chain of lines loaded from one SM after the other, so that
  * none disturbs another. Loads go past L1; an atomic returns the pointer that it adds nothing to,
  * and so makes a chain as well.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "device/cuda/walk.h"
+#include "device/cuda/linked_chase.h"
 
 static enum pb_status check_request(const struct pb_cuda_device *cuda, const struct pb_map *map,
                                     struct pb_error *err)
@@ -20,12 +20,12 @@ static enum pb_status check_request(const struct pb_cuda_device *cuda, const str
     return PB_OK;
 }
 
-static enum pb_status walk_all(struct pb_cuda_walk *walk, const struct pb_map *map,
+static enum pb_status walk_all(struct pb_linked_chase *linked, const struct pb_map *map,
                                struct pb_chase_trace *traces, uint32_t *latency_cycles_out,
                                uint64_t *indices, struct pb_error *err)
 {
     bool is_all = map->sms == NULL || map->sm_count == 0;
-    size_t sm_count = is_all ? walk->cuda->info.sm_count : map->sm_count;
+    size_t sm_count = is_all ? linked->cuda->info.sm_count : map->sm_count;
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; status == PB_OK && i < sm_count; i++) {
@@ -34,15 +34,15 @@ static enum pb_status walk_all(struct pb_cuda_walk *walk, const struct pb_map *m
         traces[i] = (struct pb_chase_trace){
             .latency_cycles = latency_cycles_out + i * map->offset_count, .index_bytes = indices};
         for (uint64_t first = 0; status == PB_OK && first < map->offset_count;
-             first += walk->window) {
+             first += linked->window) {
             uint64_t rest = map->offset_count - first;
-            const struct pb_cuda_leg leg = {walk, &traces[i], first,
-                                            rest < walk->window ? rest : walk->window, sm};
+            const struct pb_cuda_leg leg = {linked, &traces[i], first,
+                                            rest < linked->window ? rest : linked->window, sm};
 
-            status = pb_cuda_launch(walk->cuda, &leg, 1, true, err);
+            status = pb_cuda_launch(linked->cuda, &leg, 1, true, err);
         }
     }
-    return status == PB_OK ? pb_cuda_launch_finish(walk->cuda, err) : status;
+    return status == PB_OK ? pb_cuda_launch_finish(linked->cuda, err) : status;
 }
 
 enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
@@ -61,7 +61,7 @@ enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
     uint64_t *indices = malloc((map->offset_count + 1) * sizeof(*indices));
     struct pb_chase_trace *traces = malloc((map->sm_count + cuda->info.sm_count) * sizeof(*traces));
     const struct pb_cuda_beside beside = {0, 0};
-    struct pb_cuda_walk walk = {.cuda = cuda};
+    struct pb_linked_chase linked = {.cuda = cuda};
     enum pb_status status = pb_cuda_enter(cuda, err);
 
     if (status == PB_OK && (indices == NULL || traces == NULL))
@@ -70,9 +70,9 @@ enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
     if (status == PB_OK)
         status = check_request(cuda, map, err);
     if (status == PB_OK)
-        status = pb_cuda_walk_open(&walk, cuda, &chase, path, path, &beside, err);
+        status = pb_linked_chase_open(&linked, cuda, &chase, path, path, &beside, err);
     if (status == PB_OK)
-        status = walk_all(&walk, map, traces, latency_cycles_out, indices, err);
+        status = walk_all(&linked, map, traces, latency_cycles_out, indices, err);
     if (status != PB_OK)
         pb_cuda_launch_drop(cuda);
     free(traces);

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "device/cuda/walk.h"
+#include "device/cuda/linked_chase.h"
 
 _Static_assert((int)PB_KERNEL_ROW_BYTES == (int)PB_TEXTURE_ROW_BYTES, "kernels share the rows");
 

@@ -21,7 +21,7 @@ struct checkpoint {
 };
 
 /* One thread on its way through the slots. */
-struct walk {
+struct chase_state {
     struct pb_sim_device *device;
     const struct pb_chase *chase;
     struct pb_sim_route route, warm_route; /* the same, unless the chase crosses paths */
@@ -52,77 +52,78 @@ static uint64_t window_of(const struct pb_sim_device *device, const struct pb_ch
 }
 
 /* Where a slot is on this way: elsewhere for the caches when it is mapped twice, or in a tile. */
-static struct pb_sim_address address_of(const struct walk *walk, const struct pb_sim_route *route,
-                                        size_t slot)
+static struct pb_sim_address address_of(const struct chase_state *state,
+                                        const struct pb_sim_route *route, size_t slot)
 {
-    uint64_t offset = walk->chase->offset_bytes[slot];
-    struct pb_sim_address address = pb_sim_address_of(walk->base_address + offset);
+    uint64_t offset = state->chase->offset_bytes[slot];
+    struct pb_sim_address address = pb_sim_address_of(state->base_address + offset);
 
-    if (walk->chase->alias_bytes > 0)
-        address.line = walk->base_address + offset % walk->chase->alias_bytes;
+    if (state->chase->alias_bytes > 0)
+        address.line = state->base_address + offset % state->chase->alias_bytes;
     else if (route->is_tiled)
-        address.line = walk->base_address + pb_sim_tile_offset(offset);
+        address.line = state->base_address + pb_sim_tile_offset(offset);
     return address;
 }
 
 /* What a load of the slot that is next costs. */
-static double load(struct walk *walk, const struct pb_sim_route *route)
+static double load(struct chase_state *state, const struct pb_sim_route *route)
 {
     size_t depth;
     double cycles;
 
-    if (walk->is_all_seen && walk->kept[walk->slot])
+    if (state->is_all_seen && state->kept[state->slot])
         return route->cycles[0];
-    cycles = pb_sim_route_load(route, address_of(walk, route, walk->slot), &walk->device->random,
+    cycles = pb_sim_route_load(route, address_of(state, route, state->slot), &state->device->random,
                                &depth);
-    if (walk->tail_probability > 0.0 && depth >= route->first_chip_wide &&
-        pb_sim_random_unit(&walk->device->random) < walk->tail_probability)
-        cycles += walk->tail_cycles;
+    if (state->tail_probability > 0.0 && depth >= route->first_chip_wide &&
+        pb_sim_random_unit(&state->device->random) < state->tail_probability)
+        cycles += state->tail_cycles;
     return cycles;
 }
 
 /* One load of the slot that is next; *slot_out: which it was. */
-static double step(struct walk *walk, const struct pb_sim_route *route, size_t *slot_out)
+static double step(struct chase_state *state, const struct pb_sim_route *route, size_t *slot_out)
 {
-    double cycles = load(walk, route);
+    double cycles = load(state, route);
 
-    *slot_out = walk->slot;
-    walk->slot = walk->slot + 1 < walk->chase->offset_count ? walk->slot + 1 : 0;
-    walk->cycles += cycles;
+    *slot_out = state->slot;
+    state->slot = state->slot + 1 < state->chase->offset_count ? state->slot + 1 : 0;
+    state->cycles += cycles;
     return cycles;
 }
 
 /* Loads of kept slots up to the first other one; returns how many. */
-static uint64_t pass_kept(struct walk *walk, const struct pb_sim_route *route, uint64_t loads)
+static uint64_t pass_kept(struct chase_state *state, const struct pb_sim_route *route,
+                          uint64_t loads)
 {
-    size_t slot = walk->slot, count = walk->chase->offset_count;
-    double cycles = walk->cycles;
+    size_t slot = state->slot, count = state->chase->offset_count;
+    double cycles = state->cycles;
     uint64_t passed = 0;
 
-    for (; passed < loads && walk->kept[slot]; passed++) {
+    for (; passed < loads && state->kept[slot]; passed++) {
         cycles += route->cycles[0];
         slot = slot + 1 < count ? slot + 1 : 0;
     }
-    walk->slot = slot;
-    walk->cycles = cycles;
+    state->slot = slot;
+    state->cycles = cycles;
     return passed;
 }
 
-static void run(struct walk *walk, const struct pb_sim_route *route, uint64_t loads)
+static void run(struct chase_state *state, const struct pb_sim_route *route, uint64_t loads)
 {
     size_t slot;
 
     for (uint64_t i = 0; i < loads; i++) {
-        if (walk->is_all_seen)
-            i += pass_kept(walk, route, loads - i);
+        if (state->is_all_seen)
+            i += pass_kept(state, route, loads - i);
         if (i < loads)
-            step(walk, route, &slot);
+            step(state, route, &slot);
     }
 }
 
-static bool has_drawn(const struct walk *walk)
+static bool has_drawn(const struct chase_state *state)
 {
-    return pb_sim_route_has_drawn(&walk->route) || pb_sim_route_has_drawn(&walk->warm_route);
+    return pb_sim_route_has_drawn(&state->route) || pb_sim_route_has_drawn(&state->warm_route);
 }
 
 static uint64_t prefill_of(const struct pb_chase *chase)
@@ -137,47 +138,48 @@ static uint64_t below(uint64_t from, uint64_t to, uint64_t end)
 }
 
 /* The loads [from, to) of a launch: the prefill's, the warm ones, and those recorded before. */
-static void advance(struct walk *walk, uint64_t from, uint64_t to)
+static void advance(struct chase_state *state, uint64_t from, uint64_t to)
 {
-    const struct pb_chase *chase = walk->chase;
+    const struct pb_chase *chase = state->chase;
     uint64_t filled = prefill_of(chase);
     uint64_t own = filled + (chase->own_warm < chase->warm ? chase->own_warm : chase->warm);
     uint64_t first = below(from, to, own), warm = below(from, to, filled + chase->warm);
 
     for (uint64_t i = from; i < to && i < filled; i++)
-        pb_sim_route_prefill(&walk->route, address_of(walk, &walk->route, (size_t)i),
-                             &walk->device->random);
-    run(walk, &walk->route, first - below(from, to, filled));
-    run(walk, &walk->warm_route, warm - first);
-    run(walk, &walk->route, to - from - warm);
+        pb_sim_route_prefill(&state->route, address_of(state, &state->route, (size_t)i),
+                             &state->device->random);
+    run(state, &state->route, first - below(from, to, filled));
+    run(state, &state->warm_route, warm - first);
+    run(state, &state->route, to - from - warm);
 }
 
 /* Everything cold. */
-static void begin(struct walk *walk)
+static void begin(struct chase_state *state)
 {
-    const struct pb_chase *chase = walk->chase;
-    struct pb_sim_memory *memory = walk->device->memory;
-    struct pb_sim_timing timing = pb_sim_device_timing(walk->device, chase->sm > 0 ? chase->sm : 0);
+    const struct pb_chase *chase = state->chase;
+    struct pb_sim_memory *memory = state->device->memory;
+    struct pb_sim_timing timing =
+        pb_sim_device_timing(state->device, chase->sm > 0 ? chase->sm : 0);
 
-    pb_sim_memory_turn(memory, pb_sim_device_l1_share(walk->device, chase->sm));
+    pb_sim_memory_turn(memory, pb_sim_device_l1_share(state->device, chase->sm));
     pb_sim_memory_launch(memory, carveout_of(chase));
-    pb_sim_memory_route(memory, chase->path, &timing, &walk->route);
+    pb_sim_memory_route(memory, chase->path, &timing, &state->route);
     pb_sim_memory_route(memory, chase->cross ? chase->warm_path : chase->path, &timing,
-                        &walk->warm_route);
-    walk->slot = 0;
+                        &state->warm_route);
+    state->slot = 0;
 }
 
 /* A launch up to its first recorded load but `recorded`; notes how far chance had no part in it. */
-static void launch(struct walk *walk, uint64_t recorded)
+static void launch(struct chase_state *state, uint64_t recorded)
 {
-    uint64_t end = prefill_of(walk->chase) + walk->chase->warm + recorded;
+    uint64_t end = prefill_of(state->chase) + state->chase->warm + recorded;
 
-    begin(walk);
-    walk->calm = 0;
+    begin(state);
+    state->calm = 0;
     for (uint64_t at = 0; at < end; at += CALM_STEP) {
-        advance(walk, at, at + below(at, at + CALM_STEP, end));
-        if (!has_drawn(walk))
-            walk->calm = at + below(at, at + CALM_STEP, end);
+        advance(state, at, at + below(at, at + CALM_STEP, end));
+        if (!has_drawn(state))
+            state->calm = at + below(at, at + CALM_STEP, end);
     }
 }
 
@@ -185,92 +187,93 @@ static void launch(struct walk *walk, uint64_t recorded)
  * Whether copying the caches for each of `launches` costs less than the loads it saves. Loads that
  * may meet an injected tail draw lots themselves.
  */
-static bool pays(const struct walk *walk, const struct pb_sim_checkpoint *checkpoint,
+static bool pays(const struct chase_state *state, const struct pb_sim_checkpoint *checkpoint,
                  uint64_t launches)
 {
-    return launches > 2 && walk->tail_probability <= 0.0 &&
-           walk->calm > pb_sim_checkpoint_bytes(checkpoint) / COPIED_PER_LOAD;
+    return launches > 2 && state->tail_probability <= 0.0 &&
+           state->calm > pb_sim_checkpoint_bytes(checkpoint) / COPIED_PER_LOAD;
 }
 
 /* Loads of a launch after which every slot was loaded over its whole way. */
-static uint64_t all_seen(const struct walk *walk)
+static uint64_t all_seen(const struct chase_state *state)
 {
-    uint64_t filled = prefill_of(walk->chase);
+    uint64_t filled = prefill_of(state->chase);
 
-    return walk->route.first_chip_wide == 0 && filled > 0 ? filled
-                                                          : filled + walk->chase->offset_count;
+    return state->route.first_chip_wide == 0 && filled > 0 ? filled
+                                                           : filled + state->chase->offset_count;
 }
 
 /*
  * Finds the slots that no launch of this chase can miss any more, after `loads` of the first: all
  * lines have come, and their sets had room. Without memory for it, nothing is known.
  */
-static void note_kept(struct walk *walk, uint64_t loads)
+static void note_kept(struct chase_state *state, uint64_t loads)
 {
-    const struct pb_chase *chase = walk->chase;
+    const struct pb_chase *chase = state->chase;
 
-    if (chase->cross || loads < all_seen(walk))
+    if (chase->cross || loads < all_seen(state))
         return;
-    walk->kept = calloc(chase->offset_count, sizeof(*walk->kept));
-    for (size_t slot = 0; walk->kept != NULL && slot < chase->offset_count; slot++)
-        walk->kept[slot] = pb_sim_route_keeps(&walk->route, address_of(walk, &walk->route, slot));
+    state->kept = calloc(chase->offset_count, sizeof(*state->kept));
+    for (size_t slot = 0; state->kept != NULL && slot < chase->offset_count; slot++)
+        state->kept[slot] =
+            pb_sim_route_keeps(&state->route, address_of(state, &state->route, slot));
 }
 
 /* Runs the part of a launch that is always the same, if keeping what it leaves is worth it. */
-static void take_checkpoint(struct walk *walk, uint64_t recorded, uint64_t launches)
+static void take_checkpoint(struct chase_state *state, uint64_t recorded, uint64_t launches)
 {
-    struct checkpoint *checkpoint = &walk->checkpoint;
-    double before = walk->cycles;
+    struct checkpoint *checkpoint = &state->checkpoint;
+    double before = state->cycles;
 
-    pb_sim_checkpoint_add(&checkpoint->caches, &walk->route);
-    pb_sim_checkpoint_add(&checkpoint->caches, &walk->warm_route);
-    if (!pays(walk, &checkpoint->caches, launches))
+    pb_sim_checkpoint_add(&checkpoint->caches, &state->route);
+    pb_sim_checkpoint_add(&checkpoint->caches, &state->warm_route);
+    if (!pays(state, &checkpoint->caches, launches))
         return;
-    note_kept(walk, prefill_of(walk->chase) + walk->chase->warm + recorded);
-    begin(walk);
-    advance(walk, 0, walk->calm);
-    checkpoint->slot = walk->slot;
-    checkpoint->cycles = walk->cycles - before;
-    walk->cycles = before;
+    note_kept(state, prefill_of(state->chase) + state->chase->warm + recorded);
+    begin(state);
+    advance(state, 0, state->calm);
+    checkpoint->slot = state->slot;
+    checkpoint->cycles = state->cycles - before;
+    state->cycles = before;
     pb_sim_checkpoint_take(&checkpoint->caches); /* without memory there is none */
 }
 
 /* The part of a launch that chance may have come into; from all_seen() on, what is kept is known.
  */
-static void advance_again(struct walk *walk, uint64_t from, uint64_t to)
+static void advance_again(struct chase_state *state, uint64_t from, uint64_t to)
 {
-    uint64_t known = walk->kept != NULL ? all_seen(walk) : UINT64_MAX;
+    uint64_t known = state->kept != NULL ? all_seen(state) : UINT64_MAX;
     uint64_t unknown = below(from, to, known);
 
-    walk->is_all_seen = false;
-    advance(walk, from, from + unknown);
-    walk->is_all_seen = from + unknown >= known;
-    advance(walk, from + unknown, to);
+    state->is_all_seen = false;
+    advance(state, from, from + unknown);
+    state->is_all_seen = from + unknown >= known;
+    advance(state, from + unknown, to);
 }
 
 /* A launch after the first, from where chance may come into it. `launches`: with those to come. */
-static void launch_again(struct walk *walk, uint64_t recorded, uint64_t launches)
+static void launch_again(struct chase_state *state, uint64_t recorded, uint64_t launches)
 {
-    struct checkpoint *checkpoint = &walk->checkpoint;
+    struct checkpoint *checkpoint = &state->checkpoint;
 
     if (checkpoint->caches.cache_count == 0)
-        take_checkpoint(walk, recorded, launches);
+        take_checkpoint(state, recorded, launches);
     if (checkpoint->caches.state == NULL) {
-        launch(walk, recorded);
+        launch(state, recorded);
         return;
     }
     pb_sim_checkpoint_restore(&checkpoint->caches);
-    walk->slot = checkpoint->slot;
-    walk->cycles += checkpoint->cycles;
-    advance_again(walk, walk->calm, prefill_of(walk->chase) + walk->chase->warm + recorded);
+    state->slot = checkpoint->slot;
+    state->cycles += checkpoint->cycles;
+    advance_again(state, state->calm, prefill_of(state->chase) + state->chase->warm + recorded);
 }
 
 /* An injected bit flip is noticed as on hardware: the pointer read is not the one that was written.
  */
-static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_error *err)
+static enum pb_status read_back(struct chase_state *state, uint64_t loads, struct pb_error *err)
 {
-    struct pb_sim_device *device = walk->device;
-    const struct pb_chase *chase = walk->chase;
+    struct pb_sim_device *device = state->device;
+    const struct pb_chase *chase = state->chase;
     double probability = pb_sim_faults_bitflip(&device->faults);
     uint64_t address, expected, bit;
     size_t slot;
@@ -279,8 +282,8 @@ static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_err
         return PB_OK;
     slot = (size_t)(pb_sim_random_next(&device->random) %
                     (loads < chase->offset_count ? loads : chase->offset_count));
-    address = walk->base_address + chase->offset_bytes[slot];
-    expected = walk->base_address + chase->offset_bytes[(slot + 1) % chase->offset_count];
+    address = state->base_address + chase->offset_bytes[slot];
+    expected = state->base_address + chase->offset_bytes[(slot + 1) % chase->offset_count];
     bit = UINT64_C(1) << pb_sim_random_below(&device->random, 64);
     return pb_fail(
         err, PB_DEVICE, "chase over %s: address %#llx: expected %#llx, found %#llx (bits %#llx)",
@@ -290,48 +293,48 @@ static enum pb_status read_back(struct walk *walk, uint64_t loads, struct pb_err
 
 /*
  * Window by window. As long as no policy has drawn lots a repeated launch reaches the same state,
- * so the walk simply goes on.
+ * so the chase simply goes on.
  */
-static void record(struct walk *walk, uint64_t window, struct pb_chase_trace *trace)
+static void record(struct chase_state *state, uint64_t window, struct pb_chase_trace *trace)
 {
-    const struct pb_chase *chase = walk->chase;
+    const struct pb_chase *chase = state->chase;
     size_t slot;
 
     for (uint64_t i = 0; i < chase->record; i++) {
         if (i == 0)
-            launch(walk, 0);
-        else if (i % window == 0 && has_drawn(walk))
-            launch_again(walk, i, (chase->record - i + window - 1) / window);
+            launch(state, 0);
+        else if (i % window == 0 && has_drawn(state))
+            launch_again(state, i, (chase->record - i + window - 1) / window);
         trace->latency_cycles[i] =
-            pb_sim_device_stamped(walk->device, step(walk, &walk->route, &slot));
+            pb_sim_device_stamped(state->device, step(state, &state->route, &slot));
         trace->index_bytes[i] = chase->offset_bytes[slot];
     }
-    pb_sim_checkpoint_free(&walk->checkpoint.caches);
-    free(walk->kept);
+    pb_sim_checkpoint_free(&state->checkpoint.caches);
+    free(state->kept);
 }
 
 /* Loads that one thread, uninterrupted, does between two clock reads. */
-static double time_loads(struct walk *walk)
+static double time_loads(struct chase_state *state)
 {
     double before;
 
-    launch(walk, 0);
-    before = walk->cycles;
-    run(walk, &walk->route, walk->chase->timed);
-    return walk->cycles - before;
+    launch(state, 0);
+    before = state->cycles;
+    run(state, &state->route, state->chase->timed);
+    return state->cycles - before;
 }
 
-static struct walk start_walk(struct pb_sim_device *device, const struct pb_chase *chase)
+static struct chase_state start_walk(struct pb_sim_device *device, const struct pb_chase *chase)
 {
     const struct pb_sim_fault *tail = pb_sim_faults_find(&device->faults, PB_SIM_FAULT_TAIL);
-    struct walk walk = {.device = device, .chase = chase};
+    struct chase_state state = {.device = device, .chase = chase};
 
-    walk.base_address = chase->path == PB_PATH_SHARED ? 0 : PB_SIM_ALLOCATION_ADDRESS;
+    state.base_address = chase->path == PB_PATH_SHARED ? 0 : PB_SIM_ALLOCATION_ADDRESS;
     if (tail != NULL && chase->path != PB_PATH_SHARED) {
-        walk.tail_probability = tail->value;
-        walk.tail_cycles = tail->cycles;
+        state.tail_probability = tail->value;
+        state.tail_cycles = tail->cycles;
     }
-    return walk;
+    return state;
 }
 
 enum pb_status pb_sim_chase(struct pb_device *base, const struct pb_chase *chase,
@@ -340,33 +343,33 @@ enum pb_status pb_sim_chase(struct pb_device *base, const struct pb_chase *chase
     struct pb_sim_device *device = pb_sim_device_of(base);
     enum pb_status status = pb_sim_chase_check(device, chase, err);
     double timed_cycles = 0.0, mhz;
-    struct walk walk;
+    struct chase_state state;
 
     if (status == PB_OK && chase->peer != NULL)
         return pb_sim_peer_chase(device, chase, trace, err);
     if (status != PB_OK)
         return status;
-    walk = start_walk(device, chase);
+    state = start_walk(device, chase);
     status =
-        read_back(&walk, chase->warm + (chase->record > 0 ? chase->record : chase->timed), err);
+        read_back(&state, chase->warm + (chase->record > 0 ? chase->record : chase->timed), err);
     if (status != PB_OK)
         return status;
 
     mhz = pb_sim_clock_mhz(&device->clock, device->seconds);
     trace->window = window_of(device, chase);
     if (chase->record > 0)
-        record(&walk, trace->window, trace);
+        record(&state, trace->window, trace);
     else
-        timed_cycles = time_loads(&walk);
+        timed_cycles = time_loads(&state);
     trace->count = (size_t)chase->record;
     trace->total_cycles = (uint64_t)llround(timed_cycles);
     trace->total_ns = timed_cycles * 1e3 / mhz;
-    trace->base_address = walk.base_address;
+    trace->base_address = state.base_address;
     trace->carveout_bytes = carveout_of(chase);
     trace->sm_id = chase->sm > 0 ? chase->sm : 0;
     trace->is_cold = true;
     pb_sim_memory_turn(device->memory, 1.0);
-    pb_sim_device_pass(device, walk.cycles);
+    pb_sim_device_pass(device, state.cycles);
     return PB_OK;
 }
 

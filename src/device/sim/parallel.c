@@ -396,7 +396,7 @@ enum pb_status pb_sim_cluster_shared(struct pb_device *base,
     for (size_t i = 0; status == PB_OK && i < cluster->count * cluster->size * cluster->size; i++) {
         size_t from = i / cluster->size, first = from / cluster->size * cluster->size;
         double cycles = pair_cycles(device, sms_out[from], sms_out[first + i % cluster->size]);
-        /* the mean over a lap of 64 loads */
+        /* the mean over a pass of 64 loads */
         double stamped = pb_sim_device_stamped(device, 64.0 * cycles);
 
         cycles_out[i] = (stamped - device->profile->clock_overhead_cycles) / 64.0;

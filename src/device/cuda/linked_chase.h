@@ -1,15 +1,15 @@
 /*
  * A chase in progress on hardware: its memory, its links and its launches.
  *
- * Only src/device/cuda/ may include this. A walk is set up once and may then go several times,
+ * Only src/device/cuda/ may include this. A chase is set up once and may then go several times,
  * from several SMs.
  */
-#ifndef PB_DEVICE_CUDA_WALK_H
-#define PB_DEVICE_CUDA_WALK_H
+#ifndef PB_DEVICE_CUDA_LINKED_CHASE_H
+#define PB_DEVICE_CUDA_LINKED_CHASE_H
 
 #include "device/cuda/device.h"
 
-struct pb_cuda_walk {
+struct pb_linked_chase {
     struct pb_cuda_device *cuda;
     const struct pb_chase *chase;
     enum pb_kernel_path path;
@@ -27,7 +27,7 @@ struct pb_cuda_walk {
 
 /* A part of a chase, for one CTA: from the start to the last access that is kept. */
 struct pb_cuda_leg {
-    struct pb_cuda_walk *walk;
+    struct pb_linked_chase *linked;
     struct pb_chase_trace *trace; /* gets the accesses from `first` on, or the time */
     uint64_t first;               /* recorded by the legs before */
     uint64_t count;               /* of accesses that are kept; 0: timed */
@@ -36,7 +36,7 @@ struct pb_cuda_leg {
 
 /* ---- chase.c ---- */
 
-/* Where a walk lies beside others: its slots so much further on, its order behind theirs. */
+/* Where a chase lies beside others: its slots so much further on, its order behind theirs. */
 struct pb_cuda_beside {
     uint64_t shift_bytes, order_bytes;
 };
@@ -45,24 +45,25 @@ struct pb_cuda_beside {
  * Gets memory, links the slots and has the links checked. chase->path and its warm_path are not
  * looked at: `path` and `warm_path` count. The first of several has a shift of 0.
  */
-enum pb_status pb_cuda_walk_open(struct pb_cuda_walk *walk, struct pb_cuda_device *cuda,
-                                 const struct pb_chase *chase, enum pb_kernel_path path,
-                                 enum pb_kernel_path warm_path, const struct pb_cuda_beside *beside,
-                                 struct pb_error *err);
+enum pb_status pb_linked_chase_open(struct pb_linked_chase *linked, struct pb_cuda_device *cuda,
+                                    const struct pb_chase *chase, enum pb_kernel_path path,
+                                    enum pb_kernel_path warm_path,
+                                    const struct pb_cuda_beside *beside, struct pb_error *err);
 
-/* ---- walk.c: what a chase is before and after its launches ---- */
+/* ---- linked_chase.c: what a chase is before and after its launches ---- */
 
 /* Fills constant memory, flushes and warms L2, as the chase requests. */
-enum pb_status pb_cuda_walk_set_up(struct pb_cuda_walk *walk, struct pb_error *err);
+enum pb_status pb_linked_chase_set_up(struct pb_linked_chase *linked, struct pb_error *err);
 
-/* Says which word of memory is not as one of these walks linked it. */
-enum pb_status pb_cuda_walk_report_error(const struct pb_cuda_leg *legs, size_t count,
-                                         const struct pb_kernel_fault *fault, struct pb_error *err);
+/* Says which word of memory is not as one of these chases linked it. */
+enum pb_status pb_linked_chase_report_error(const struct pb_cuda_leg *legs, size_t count,
+                                            const struct pb_kernel_fault *fault,
+                                            struct pb_error *err);
 
 /* Checks and files what a leg left; words: its recording, of so many accesses, or NULL. */
-enum pb_status pb_cuda_walk_read(const struct pb_cuda_leg *leg,
-                                 const struct pb_kernel_result *result, const uint32_t *words,
-                                 uint32_t record, struct pb_error *err);
+enum pb_status pb_linked_chase_read(const struct pb_cuda_leg *leg,
+                                    const struct pb_kernel_result *result, const uint32_t *words,
+                                    uint32_t record, struct pb_error *err);
 
 /* ---- launch.c ---- */
 
@@ -89,7 +90,7 @@ void pb_cuda_claim(const struct pb_cuda_device *cuda, const int64_t *sms, size_t
 /*
  * Launches legs[count] at once; they have path, carve-out and kind in common. What they leave is
  * read behind, at the latest by pb_cuda_launch_finish(): until then all must stay. set_up: the
- * caches, first, as the one walk that goes requests.
+ * caches, first, as the one chase that goes requests.
  */
 enum pb_status pb_cuda_launch(struct pb_cuda_device *cuda, const struct pb_cuda_leg *legs,
                               size_t count, bool set_up, struct pb_error *err);
