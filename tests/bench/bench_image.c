@@ -7,7 +7,7 @@
  * the recording's arrays, "out" the image: the same two amounts stand under both steps, so that
  * the steps can be compared. The fleet file is read back, and must hold what was put in.
  *
- * Recordings: `laps` is a cache's edge as it mostly is, a sequential chase with two latencies and a
+ * Recordings: `passes` is a cache's edge as it mostly is, a sequential chase with two latencies and a
  * cycle of jitter; `random` visits its slots in random order, and its latencies spread over 256
  * cycles, which compresses about as badly as the L2 sweep of a real GPU. The small one shows the
  * cost of an image as such.
@@ -35,9 +35,9 @@ struct scene {
 };
 
 static const struct scene scenes[] = {
-    {"laps, 1,000,000", 1000000, 4, false},
+    {"passes, 1,000,000", 1000000, 4, false},
     {"random, 1,000,000", 1000000, 4, true},
-    {"laps, 1,000", 1000, IMAGES_MAX, false},
+    {"passes, 1,000", 1000, IMAGES_MAX, false},
 };
 
 /* The images of one recording under several names, and what they took. */
