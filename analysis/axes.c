@@ -60,8 +60,8 @@ size_t pb_axes_step(const struct pb_matrix *matrix, size_t axis)
     return step;
 }
 
-size_t pb_axes_walk(const struct pb_matrix *matrix, size_t axis, size_t first, double *x_out,
-                    double *y_out)
+size_t pb_axes_row(const struct pb_matrix *matrix, size_t axis, size_t first, double *x_out,
+                   double *y_out)
 {
     size_t step = pb_axes_step(matrix, axis), count = 0;
 

@@ -33,7 +33,7 @@ size_t pb_axes_step(const struct pb_matrix *matrix, size_t axis);
  * The measured cells along `axis`, from the cell `first` on where that axis is at its start.
  * x_out, y_out: room for the axis' length each. Returns how many: those that are positive numbers.
  */
-size_t pb_axes_walk(const struct pb_matrix *matrix, size_t axis, size_t first, double *x_out,
-                    double *y_out);
+size_t pb_axes_row(const struct pb_matrix *matrix, size_t axis, size_t first, double *x_out,
+                   double *y_out);
 
 #endif

@@ -35,7 +35,7 @@ void pb_votes_add(struct pb_votes *votes, bool agrees);
 void pb_votes_add_many(struct pb_votes *votes, size_t agreeing, size_t seen);
 
 /*
- * Many pieces that depend on each other, as the accesses of a few walks do: they vote by their
+ * Many pieces that depend on each other, as the accesses of a few chases do: they vote by their
  * shares, but weigh no more than `most` pieces.
  */
 void pb_votes_add_share(struct pb_votes *votes, size_t agreeing, size_t seen, size_t most);

@@ -72,8 +72,8 @@ enum pb_status pb_trace_collect(const struct pb_series *series, const struct pb_
     return PB_OK;
 }
 
-enum pb_status pb_lap_collect(const struct pb_series *series, const struct pb_pick *pick,
-                              struct pb_sample *cycles_out, struct pb_error *err)
+enum pb_status pb_pass_collect(const struct pb_series *series, const struct pb_pick *pick,
+                               struct pb_sample *cycles_out, struct pb_error *err)
 {
     struct pb_sample cycles = {NULL, 0, 0};
     const struct pb_point *point;

@@ -44,7 +44,7 @@ enum pb_status pb_trace_collect(const struct pb_series *series, const struct pb_
                                 struct pb_sample *cycles_out, struct pb_error *err);
 
 /* Averages of the matching laps, in order; may be none. */
-enum pb_status pb_lap_collect(const struct pb_series *series, const struct pb_pick *pick,
-                              struct pb_sample *cycles_out, struct pb_error *err);
+enum pb_status pb_pass_collect(const struct pb_series *series, const struct pb_pick *pick,
+                               struct pb_sample *cycles_out, struct pb_error *err);
 
 #endif

@@ -15,7 +15,7 @@
  *
  * Limits: what L2 and the TLBs held before a launch is in no file, so first uses there are open
  * unless the battery flushed L2; only traced chases have accesses. Where a set gets more lines than
- * it has ways and its policy is not determined, each of its loads is open, but in every lap at
+ * it has ways and its policy is not determined, each of its loads is open, but in every pass at
  * least as many as are too many must miss: what is lacking of them contradicts.
  */
 #ifndef PB_ANALYSIS_AGREEMENT_REPLAY_H

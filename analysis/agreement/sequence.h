@@ -3,7 +3,7 @@
  *
  * A chase links its slots into one cycle and begins at the first. The record shows part of it; the
  * rest follows from order, footprint, stride and seed, or, where the battery gave the order, from a
- * record that shows a whole lap.
+ * record that shows a whole pass.
  */
 #ifndef PB_ANALYSIS_AGREEMENT_SEQUENCE_H
 #define PB_ANALYSIS_AGREEMENT_SEQUENCE_H

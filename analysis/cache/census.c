@@ -1,4 +1,4 @@
-/* What the walks of all SMs tell of one latency; see census.h. */
+/* What the chases of all SMs tell of one latency; see census.h. */
 #include "analysis/cache/census.h"
 
 #include <gsl/gsl_statistics.h>
@@ -80,32 +80,32 @@ bool pb_census_differs(const struct pb_census *census)
  * What one access, or couple, in `step` from the block-th on tells: its latency, or what the first
  * of a couple takes more.
  */
-static enum pb_status read_accesses(const struct pb_accesses *walk, enum pb_measure measure,
+static enum pb_status read_accesses(const struct pb_accesses *chase, enum pb_measure measure,
                                     size_t block, size_t step, double *cycles_out,
                                     struct pb_error *err)
 {
     size_t width = measure == PB_COUPLES ? 2 : 1;
     double second = 0.0;
     enum pb_status status =
-        middle_mean(walk, block * width, step * width, measure == PB_NEAR_LOADS, cycles_out, err);
+        middle_mean(chase, block * width, step * width, measure == PB_NEAR_LOADS, cycles_out, err);
 
     if (status == PB_OK && measure == PB_COUPLES)
-        status = middle_mean(walk, block * width + 1, step * width, false, &second, err);
+        status = middle_mean(chase, block * width + 1, step * width, false, &second, err);
     *cycles_out -= second;
     return status;
 }
 
-/* One walk: what it tells as a whole, and each block of its accesses alone. */
-static enum pb_status read_walk(const struct pb_accesses *walk, enum pb_measure measure,
-                                struct pb_census *census, struct pb_error *err)
+/* One chase: what it tells as a whole, and each block of its accesses alone. */
+static enum pb_status read_chase(const struct pb_accesses *chase, enum pb_measure measure,
+                                 struct pb_census *census, struct pb_error *err)
 {
     double cycles;
-    enum pb_status status = read_accesses(walk, measure, 0, 1, &cycles, err);
+    enum pb_status status = read_accesses(chase, measure, 0, 1, &cycles, err);
 
     if (status == PB_OK && isfinite(cycles))
         status = pb_sample_add(&census->sms, cycles, err);
     for (size_t block = 0; status == PB_OK && block < PB_CENSUS_BLOCKS; block++) {
-        status = read_accesses(walk, measure, block, PB_CENSUS_BLOCKS, &cycles, err);
+        status = read_accesses(chase, measure, block, PB_CENSUS_BLOCKS, &cycles, err);
         if (status == PB_OK)
             pb_census_add(census, block, cycles);
     }
@@ -121,9 +121,9 @@ enum pb_status pb_census_read(const struct pb_series *series, const char *phase,
     enum pb_status status = PB_OK;
 
     for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &pick, &at)) != NULL;) {
-        struct pb_accesses walk = pb_point_accesses(series, point);
+        struct pb_accesses chase = pb_point_accesses(series, point);
 
-        status = read_walk(&walk, measure, census, err);
+        status = read_chase(&chase, measure, census, err);
     }
     return status;
 }

@@ -1,7 +1,8 @@
 /*
- * One latency as every SM tells it: of each walk its middle half's mean, one number for its SM.
+ * One latency as every SM tells it: of each chase its middle half's mean, one number for its SM.
  *
- * Blocks of the accesses (of laps: of the SMs) tell the latency too, each alone: they vote for it.
+ * Blocks of the accesses (of passes: of the SMs) tell the latency too, each alone: they vote for
+ * it.
  */
 #ifndef PB_ANALYSIS_CACHE_CENSUS_H
 #define PB_ANALYSIS_CACHE_CENSUS_H
@@ -13,7 +14,7 @@
 
 enum { PB_CENSUS_SMS_MIN = 8, PB_CENSUS_BLOCKS = 8 };
 
-/* What of a walk's loads is one number for its SM; of couples, what the first one takes more. */
+/* What of a chase's loads is one number for its SM; of couples, what the first one takes more. */
 enum pb_measure { PB_ALL_LOADS, PB_NEAR_LOADS, PB_COUPLES };
 
 /* pb_sample_clear() its SMs. */

@@ -26,12 +26,12 @@ static void compare(const struct pb_cache_level *level, const char *phase, uint6
     const struct pb_point *point;
 
     for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
-        struct pb_accesses walk = pb_point_accesses(level->series, point);
+        struct pb_accesses chase = pb_point_accesses(level->series, point);
         uint64_t first = UINT64_MAX, end = 0; /* what was brought in: [first, end) */
 
-        for (size_t i = 0; i < walk.count; i++) {
-            uint64_t address = point->base_address + walk.index_bytes[i];
-            double cycles = pb_access_cycles(&walk, i);
+        for (size_t i = 0; i < chase.count; i++) {
+            uint64_t address = point->base_address + chase.index_bytes[i];
+            double cycles = pb_access_cycles(&chase, i);
             bool missed = pb_band_holds(level->classes.miss, cycles);
             bool misses = address < first || address >= end;
 
@@ -67,23 +67,23 @@ static uint64_t common_distance(const struct pb_cache_level *level, struct pb_fe
     const struct pb_point *point;
 
     for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
-        struct pb_accesses walk = pb_point_accesses(level->series, point);
-        uint64_t before = walk.count > 0 ? walk.index_bytes[0] : 0;
+        struct pb_accesses chase = pb_point_accesses(level->series, point);
+        uint64_t before = chase.count > 0 ? chase.index_bytes[0] : 0;
 
         if (fetch->step_bytes == 0 || point->stride_bytes < fetch->step_bytes)
             fetch->step_bytes = point->stride_bytes;
-        fetch->loads += walk.count;
-        for (size_t i = 1; i < walk.count && point->stride_bytes > 0; i++) {
+        fetch->loads += chase.count;
+        for (size_t i = 1; i < chase.count && point->stride_bytes > 0; i++) {
             uint64_t steps;
 
-            if (!pb_band_holds(level->classes.miss, pb_access_cycles(&walk, i)))
+            if (!pb_band_holds(level->classes.miss, pb_access_cycles(&chase, i)))
                 continue;
             fetch->misses++;
-            steps = walk.index_bytes[i] < before
+            steps = chase.index_bytes[i] < before
                         ? 0
-                        : (walk.index_bytes[i] - before) / point->stride_bytes;
+                        : (chase.index_bytes[i] - before) / point->stride_bytes;
             seen[steps > DISTANCES ? 0 : steps]++;
-            before = walk.index_bytes[i];
+            before = chase.index_bytes[i];
         }
     }
     for (size_t i = 1; i <= DISTANCES; i++)
@@ -101,9 +101,9 @@ static size_t count_back(const struct pb_cache_level *level)
     size_t misses = 0;
 
     for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
-        struct pb_accesses walk = pb_point_accesses(level->series, point);
+        struct pb_accesses chase = pb_point_accesses(level->series, point);
 
-        misses += pb_classes_count(&level->classes, &walk).misses;
+        misses += pb_classes_count(&level->classes, &chase).misses;
     }
     return misses;
 }

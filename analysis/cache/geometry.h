@@ -41,7 +41,7 @@ struct pb_cache_chase {
     uint64_t far_bit;             /* the single bit of its offset that no other line has, or 0 */
     const uint64_t *offset_bytes; /* [count] */
     const unsigned char *seen;    /* [count] enum pb_load_class */
-    const uint32_t *place; /* in the lap, of the array's lines by stride; NULL: in their order */
+    const uint32_t *place; /* in the pass, of the array's lines by stride; NULL: in their order */
     size_t count, misses;  /* of a conflict, without the added line's */
     size_t background;     /* of the misses: of lines that miss whatever is added */
     size_t first_missing;  /* of a conflict: addresses [misses] in pb_cache_chases.missing */

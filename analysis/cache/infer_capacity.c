@@ -23,8 +23,8 @@
 /* A step between two footprints, of several lines, larger than this part leaves the size open. */
 static const double coarsest_step = 1.0 / 16.0;
 
-/* Laps repeat this well at least: of a lap's average, and in cycles. */
-static const double lap_noise = 0.002, lap_noise_cycles = 0.1;
+/* Passes repeat this well at least: of a pass's average, and in cycles. */
+static const double pass_noise = 0.002, pass_noise_cycles = 0.1;
 
 /* All sweep points of one carve-out: a unified L1 is smaller while shared memory records. */
 struct sweep {
@@ -55,8 +55,8 @@ static bool read_point(const struct pb_cache_level *level, const struct pb_point
 
     *sweep_out = (struct pb_sweep_point){.footprint_bytes = point->footprint_bytes,
                                          .stride_bytes = point->stride_bytes,
-                                         .lap_cycles = pb_point_average(point)};
-    if (!isnan(sweep_out->lap_cycles))
+                                         .pass_cycles = pb_point_average(point)};
+    if (!isnan(sweep_out->pass_cycles))
         return true;
     sweep_out->tally = pb_classes_count(&level->classes, &accesses);
     sweep_out->in_pieces = point->window < accesses.count;
@@ -86,24 +86,24 @@ static enum pb_status read_sweep(const struct pb_cache_level *level, uint64_t ca
 }
 
 /*
- * Laps that fit, and how they scatter: those of the smallest quarter of the sweep's footprints, and
- * the reference where it is no slower. One that is was no reference: its array, of a part of what
- * the driver states, did not fit.
+ * Passes that fit, and how they scatter: those of the smallest quarter of the sweep's footprints,
+ * and the reference where it is no slower. One that is was no reference: its array, of a part of
+ * what the driver states, did not fit.
  */
-static void find_laps_that_fit(const struct sweep *sweep, double reference,
-                               struct pb_sweep_model *model)
+static void find_passes_that_fit(const struct sweep *sweep, double reference,
+                                 struct pb_sweep_model *model)
 {
     double low = INFINITY, high = -INFINITY;
 
     for (size_t i = 0; i < sweep->count / 4; i++) {
-        double lap = sweep->points[i].lap_cycles;
+        double pass = sweep->points[i].pass_cycles;
 
-        low = fmin(low, lap); /* both pass over what is no lap */
-        high = fmax(high, lap);
+        low = fmin(low, pass); /* both skip what is no pass */
+        high = fmax(high, pass);
     }
-    model->lap_cycles = low <= high ? fmin(reference, high) : reference;
-    model->lap_noise_cycles =
-        fmax(fmax(lap_noise_cycles, lap_noise * model->lap_cycles), high - low);
+    model->pass_cycles = low <= high ? fmin(reference, high) : reference;
+    model->pass_noise_cycles =
+        fmax(fmax(pass_noise_cycles, pass_noise * model->pass_cycles), high - low);
 }
 
 /*
@@ -120,11 +120,11 @@ static double expect_outliers(const struct pb_cache_level *level)
     if (isinf(miss.high) || !(gap.high > gap.low))
         return NAN;
     for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
-        struct pb_accesses walk = pb_point_accesses(level->series, point);
+        struct pb_accesses chase = pb_point_accesses(level->series, point);
 
-        accesses += (double)walk.count;
-        for (size_t i = 0; i < walk.count; i++) {
-            double cycles = pb_access_cycles(&walk, i);
+        accesses += (double)chase.count;
+        for (size_t i = 0; i < chase.count; i++) {
+            double cycles = pb_access_cycles(&chase, i);
 
             outliers += cycles > gap.low && cycles < gap.high;
         }
@@ -132,7 +132,7 @@ static double expect_outliers(const struct pb_cache_level *level)
     return fmin(1.0, outliers / accesses * (miss.high - miss.low) / (gap.high - gap.low));
 }
 
-/* What the onset search may expect. Laps count only where a reference lap was taken. */
+/* What the onset search may expect. Passes count only where a reference pass was taken. */
 static struct pb_sweep_model make_model(const struct pb_cache_level *level,
                                         const struct sweep *sweep,
                                         const struct pb_latency_estimate *hit, double miss_cycles)
@@ -141,7 +141,8 @@ static struct pb_sweep_model make_model(const struct pb_cache_level *level,
                                    .outlier_rate = expect_outliers(level)};
 
     model.miss_penalty_cycles = fmax(1.0, miss_cycles - hit->cycles.value);
-    find_laps_that_fit(sweep, isnan(hit->lap_cycles) ? hit->cycles.value : hit->lap_cycles, &model);
+    find_passes_that_fit(sweep, isnan(hit->pass_cycles) ? hit->cycles.value : hit->pass_cycles,
+                         &model);
     return model;
 }
 
@@ -295,7 +296,7 @@ static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cac
                                    const struct pb_latency_estimate *hit, struct pb_error *err)
 {
     struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
-    struct pb_sample slow = {NULL, 0, 0}, no_laps = {NULL, 0, 0};
+    struct pb_sample slow = {NULL, 0, 0}, no_passes = {NULL, 0, 0};
     struct pb_latency_estimate miss;
     enum pb_status status = pb_level_check_classified(level, err);
 
@@ -305,7 +306,7 @@ static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cac
         if (pb_band_holds(level->classes.miss, level->misses.values[i]))
             slow.values[slow.count++] = level->misses.values[i];
     if (status == PB_OK)
-        status = pb_latency_estimate(&slow, &no_laps, &miss, err);
+        status = pb_latency_estimate(&slow, &no_passes, &miss, err);
     pb_sample_clear(&slow);
     if (status != PB_OK)
         return status;
@@ -319,7 +320,7 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
 {
     double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
     struct pb_pick reference = {NULL, "timed", "reference"};
-    struct pb_sample laps = {NULL, 0, 0};
+    struct pb_sample passes = {NULL, 0, 0};
     struct pb_latency_estimate hit;
     struct pb_cache_level level;
     enum pb_status status = pb_level_open(at, &level, err);
@@ -327,9 +328,9 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
     if (status != PB_OK)
         return status;
     reference.path = level.way->path;
-    status = pb_lap_collect(level.series, &reference, &laps, err);
+    status = pb_pass_collect(level.series, &reference, &passes, err);
     if (status == PB_OK)
-        status = pb_latency_estimate(&level.hits, &laps, &hit, err);
+        status = pb_latency_estimate(&level.hits, &passes, &hit, err);
     if (status == PB_OK && !level.classified && level.way->past == NULL)
         status = pb_fail(err, PB_NOT_FOUND,
                          "not observable: hits and misses cannot be distinguished: %zu loads "
@@ -340,7 +341,7 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
                          pb_case_answer(at, "latency_ns"));
         status = infer_misses(at, &level, &hit, err);
     }
-    pb_sample_clear(&laps);
+    pb_sample_clear(&passes);
     pb_level_clear(&level);
     return status;
 }
@@ -391,7 +392,7 @@ static enum pb_status find_all(const struct pb_cache_level *level,
 
 enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
 {
-    struct pb_sample no_laps = {NULL, 0, 0};
+    struct pb_sample no_passes = {NULL, 0, 0};
     struct beside beside = {.count = 0};
     struct pb_latency_estimate hit, miss;
     struct pb_cache_level level;
@@ -399,9 +400,9 @@ enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
 
     if (status != PB_OK)
         return status;
-    status = pb_latency_estimate(&level.hits, &no_laps, &hit, err);
+    status = pb_latency_estimate(&level.hits, &no_passes, &hit, err);
     if (status == PB_OK)
-        status = pb_latency_estimate(&level.misses, &no_laps, &miss, err);
+        status = pb_latency_estimate(&level.misses, &no_passes, &miss, err);
     if (status == PB_OK)
         status = find_all(&level, &hit, miss.cycles.value, &beside, err);
     if (status == PB_OK) {

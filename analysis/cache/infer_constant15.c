@@ -1,13 +1,13 @@
 /*
  * Parameters of constant_l15, the cache behind the first constant cache.
  *
- * It is asked as every cache is, by walks whose every load misses the first one. Where all that
+ * It is asked as every cache is, by chases whose every load misses the first one. Where all that
  * constant memory can hold fits in it, its size has no upper end: the parameter is then open, and
  * its reason tells how much fits.
  *
  * Limit: constant memory is 64 KiB, so no larger size can ever show.
  *
- * Source: M16 4.2 for the walks; facts 1 and 2.8 on the second constant cache.
+ * Source: M16 4.2 for the chases; facts 1 and 2.8 on the second constant cache.
  */
 #include "analysis/infer.h"
 
@@ -19,16 +19,16 @@
 /* Loads that take this part of an L2 hit, or more, are L2 hits. */
 static const double alike_share = 0.9;
 
-/* The largest array that was walked, in bytes. */
-static uint64_t largest_walk(const struct pb_series *series)
+/* The largest array that was loaded, in bytes. */
+static uint64_t largest_chase(const struct pb_series *series)
 {
-    static const struct pb_pick walks[] = {{"constant", NULL, "coarse"},
-                                           {"constant", NULL, "bisect"}};
+    static const struct pb_pick chases[] = {{"constant", NULL, "coarse"},
+                                            {"constant", NULL, "bisect"}};
     const struct pb_point *point;
     uint64_t largest = 0;
 
-    for (size_t i = 0; i < sizeof(walks) / sizeof(walks[0]); i++)
-        for (size_t at = 0; (point = pb_point_next(series, &walks[i], &at)) != NULL;)
+    for (size_t i = 0; i < sizeof(chases) / sizeof(chases[0]); i++)
+        for (size_t at = 0; (point = pb_point_next(series, &chases[i], &at)) != NULL;)
             if (point->footprint_bytes > largest)
                 largest = point->footprint_bytes;
     return largest;
@@ -85,7 +85,7 @@ static enum pb_status check_apart(const struct pb_case *at, struct pb_error *err
 
 enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *err)
 {
-    uint64_t largest = largest_walk(&at->recordings[0].series);
+    uint64_t largest = largest_chase(&at->recordings[0].series);
     struct pb_error apart = PB_ERROR_INIT;
     struct pb_parameter *size;
     enum pb_status status = pb_infer_capacity(at, err);

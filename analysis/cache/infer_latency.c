@@ -14,19 +14,19 @@
 
 enum { KINDS_MAX = 16 };
 
-/* The latency of the picked traces and laps. PB_NOT_FOUND: there are none. */
+/* The latency of the picked traces and passes. PB_NOT_FOUND: there are none. */
 static enum pb_status measure(const struct pb_series *series, const char *path, const char *phase,
                               struct pb_latency_estimate *latency_out, struct pb_error *err)
 {
     struct pb_pick traces = {path, "traced", phase}, timed = {path, "timed", phase};
-    struct pb_sample cycles = {NULL, 0, 0}, laps = {NULL, 0, 0};
+    struct pb_sample cycles = {NULL, 0, 0}, passes = {NULL, 0, 0};
     enum pb_status status = pb_trace_collect(series, &traces, &cycles, err);
 
     if (status == PB_OK)
-        status = pb_lap_collect(series, &timed, &laps, err);
+        status = pb_pass_collect(series, &timed, &passes, err);
     if (status == PB_OK)
-        status = pb_latency_estimate(&cycles, &laps, latency_out, err);
-    pb_sample_clear(&laps);
+        status = pb_latency_estimate(&cycles, &passes, latency_out, err);
+    pb_sample_clear(&passes);
     pb_sample_clear(&cycles);
     return status;
 }
@@ -159,7 +159,7 @@ static enum pb_status measure_near(const struct pb_series *series, bool is_mixed
                                    struct pb_latency_estimate *near_out, struct pb_error *err)
 {
     static const struct pb_pick near = {NULL, "traced", "near"};
-    struct pb_sample cycles = {NULL, 0, 0}, no_laps = cycles;
+    struct pb_sample cycles = {NULL, 0, 0}, no_passes = cycles;
     enum pb_status status;
 
     if (!is_mixed)
@@ -168,7 +168,7 @@ static enum pb_status measure_near(const struct pb_series *series, bool is_mixed
     if (status == PB_OK)
         status = keep_lowest(&cycles, err);
     if (status == PB_OK)
-        status = pb_latency_estimate(&cycles, &no_laps, near_out, err);
+        status = pb_latency_estimate(&cycles, &no_passes, near_out, err);
     pb_sample_clear(&cycles);
     return status;
 }

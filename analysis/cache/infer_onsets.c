@@ -2,14 +2,14 @@
  * first_miss_bytes: where misses begin by where the array begins; and what limits the cache there.
  *
  * An index that hashes addresses fills the sets unevenly, so the first set overflows sooner or
- * later (l1_alignment). Where the index is known it predicts which lines of which walks miss.
- * Walks that miss although no set has too many lines say that something else is full: the store of
+ * later (l1_alignment). Where the index is known it predicts which lines of which chases miss.
+ * Chases that miss although no set has too many lines say that something else is full: the store of
  * the data, which may hold fewer lines than the sets have room for, as beside a carve-out of shared
  * memory. The largest footprint that fits is then the size itself.
  *
- * One line that is none of the walk's may stay in a set, as the one that the kernel practises on
+ * One line that is none of the chase's may stay in a set, as the one that the kernel practises on
  * does where lines that have hit are kept: then the lines of a set that is just full miss, all of
- * them and no others. Such walks say nothing of the cache.
+ * them and no others. Such chases say nothing of the cache.
  *
  * Textures may lie in the same store under tags of their own (shares_capacity_with). Where fewer of
  * their lines fit, others took the rest, as those that hold textures' own place for practice: the
@@ -25,20 +25,20 @@
 #include "analysis/cache/set_overflow.h"
 #include "analysis/confidence.h"
 
-/* Walks that the index must predict, and so many of each kind at least. */
+/* Chases that the index must predict, and so many of each kind at least. */
 static const double predicted_share = 0.97;
 enum { WALKS_EACH = 4 };
 
-/* An index that is surer than this predicts, even if no walk crowds a set. */
+/* An index that is surer than this predicts, even if no chase overflows a set. */
 static const double least_confidence = 0.9;
 
 /* Other lines take no more than this of the store. */
 static const double taken_share = 1.0 / 64.0;
 
-/* So few misses in a lap may be spikes: these, and one in STRAY_SHARE. */
+/* So few misses in a pass may be spikes: these, and one in STRAY_SHARE. */
 enum { STRAYS = 3, STRAY_SHARE = 2048 };
 
-/* Walks of one array are no more independent than this. */
+/* Chases of one array are no more independent than this. */
 enum { PIECES_MAX = 60, STARTS_MAX = 32 };
 
 /* One place where arrays began, by one path. */
@@ -46,8 +46,8 @@ struct start {
     uint64_t base;
     size_t source;
     uint64_t fits_bytes, overflow_bytes; /* largest without misses; smallest with; 0: none */
-    uint64_t full_bytes, stride_bytes;   /* smallest with misses but no crowded set; 0: none */
-    bool has_guest;                      /* a line of none of its walks took the place of one */
+    uint64_t full_bytes, stride_bytes;   /* smallest with misses but no overflowing set; 0: none */
+    bool has_guest;                      /* a line of none of its chases took the place of one */
 };
 
 struct view {
@@ -55,11 +55,12 @@ struct view {
     size_t start_count;
     bool is_known; /* sets */
     struct pb_sets sets;
-    double index_confidence;          /* by the laps that showed it */
-    size_t walks, predicted, crowded; /* that an index says something of; rightly; as overflowing */
-    size_t lines, lines_both;         /* in crowded sets; of these, missing */
-    uint64_t full_least;     /* smallest footprint of all with misses but no crowded set; 0: none */
-    uint64_t carveout_bytes; /* of the walks */
+    double index_confidence; /* by the passes that showed it */
+    size_t chases, predicted,
+        overflowing;          /* that an index says something of; rightly; as overflowing */
+    size_t lines, lines_both; /* in overflowing sets; of these, missing */
+    uint64_t full_least; /* smallest footprint of all with misses but no overflowing set; 0: none */
+    uint64_t carveout_bytes; /* of the chases */
 };
 
 static struct start *find_start(struct view *view, uint64_t base, size_t source)
@@ -73,27 +74,27 @@ static struct start *find_start(struct view *view, uint64_t base, size_t source)
     return &view->starts[view->start_count++];
 }
 
-static bool is_walk(const struct pb_point *point, const struct pb_accesses *walk)
+static bool is_chase(const struct pb_point *point, const struct pb_accesses *chase)
 {
     static const char *const phases[] = {"shifted", "bisect", "confirm"};
 
     for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++)
         if (strncmp(point->phase, phases[i], PB_NAME_LENGTH) == 0)
             return point->stride_bytes > 0 &&
-                   walk->count * point->stride_bytes >= point->footprint_bytes; /* a whole lap */
+                   chase->count * point->stride_bytes >= point->footprint_bytes; /* a whole pass */
     return false;
 }
 
-/* Whether a walk misses, against what the sets say of it. */
+/* Whether a chase misses, against what the sets say of it. */
 static void count_prediction(const struct pb_point *point,
                              const struct pb_set_prediction *prediction, bool misses,
                              struct start *start, struct view *view)
 {
-    bool is_crowded = prediction->crowded > 0;
+    bool is_crowded = prediction->overflowing > 0;
 
-    view->lines += prediction->crowded;
+    view->lines += prediction->overflowing;
     view->lines_both += prediction->both;
-    view->crowded += is_crowded;
+    view->overflowing += is_crowded;
     start->has_guest |= misses && !is_crowded && prediction->is_one_set;
     if (start->has_guest && misses && !is_crowded)
         return;
@@ -106,17 +107,17 @@ static void count_prediction(const struct pb_point *point,
         view->carveout_bytes = point->carveout_bytes;
         return; /* held against the fits in the end */
     }
-    view->walks++;
+    view->chases++;
     view->predicted += misses == is_crowded;
 }
 
-static enum pb_status add_walk(const struct pb_point *point, const struct pb_accesses *walk,
-                               const struct pb_classes *classes, size_t source, struct view *view,
-                               struct pb_error *err)
+static enum pb_status add_chase(const struct pb_point *point, const struct pb_accesses *chase,
+                                const struct pb_classes *classes, size_t source, struct view *view,
+                                struct pb_error *err)
 {
     struct start *start = find_start(view, point->base_address, source);
-    struct pb_tally tally = pb_classes_count(classes, walk);
-    bool misses = tally.misses > STRAYS + walk->count / STRAY_SHARE;
+    struct pb_tally tally = pb_classes_count(classes, chase);
+    bool misses = tally.misses > STRAYS + chase->count / STRAY_SHARE;
     struct pb_set_prediction prediction;
     enum pb_status status;
 
@@ -128,15 +129,15 @@ static enum pb_status add_walk(const struct pb_point *point, const struct pb_acc
         start->fits_bytes = point->footprint_bytes;
     if (!view->is_known)
         return PB_OK;
-    status = pb_sets_predict(&view->sets, walk, point->base_address, classes, &prediction, err);
+    status = pb_sets_predict(&view->sets, chase, point->base_address, classes, &prediction, err);
     if (status == PB_OK)
         count_prediction(point, &prediction, misses, start, view);
     return status == PB_NOT_FOUND ? PB_OK : status;
 }
 
-/* All whole laps of one recording; one without any says nothing. PB_NO_MEMORY. */
-static enum pb_status read_walks(const struct pb_series *series, const char *path, size_t source,
-                                 struct view *view, struct pb_error *err)
+/* All whole passes of one recording; one without any says nothing. PB_NO_MEMORY. */
+static enum pb_status read_chases(const struct pb_series *series, const char *path, size_t source,
+                                  struct view *view, struct pb_error *err)
 {
     struct pb_pick reference = {path, "traced", "reference"}, miss = {path, "traced", "miss"},
                    any = {path, "traced", NULL};
@@ -150,10 +151,10 @@ static enum pb_status read_walks(const struct pb_series *series, const char *pat
     if (status == PB_OK)
         status = pb_classes_find(&hits, &misses, &classes, err);
     for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &any, &at)) != NULL;) {
-        struct pb_accesses walk = pb_point_accesses(series, point);
+        struct pb_accesses chase = pb_point_accesses(series, point);
 
-        if (is_walk(point, &walk))
-            status = add_walk(point, &walk, &classes, source, view, err);
+        if (is_chase(point, &chase))
+            status = add_chase(point, &chase, &classes, source, view, err);
     }
     pb_sample_clear(&misses);
     pb_sample_clear(&hits);
@@ -184,7 +185,7 @@ static double confidence_of(const struct view *view)
 {
     struct pb_votes votes = {0, 0};
 
-    pb_votes_add_share(&votes, view->predicted, view->walks, PIECES_MAX);
+    pb_votes_add_share(&votes, view->predicted, view->chases, PIECES_MAX);
     return pb_votes_confidence(&votes);
 }
 
@@ -197,9 +198,9 @@ static uint64_t find_store(const struct view *view, const struct pb_estimate *on
 {
     uint64_t store = 0;
 
-    if ((view->crowded < WALKS_EACH && !(view->index_confidence > least_confidence)) ||
-        view->predicted < WALKS_EACH + view->crowded ||
-        (double)view->predicted < predicted_share * (double)view->walks ||
+    if ((view->overflowing < WALKS_EACH && !(view->index_confidence > least_confidence)) ||
+        view->predicted < WALKS_EACH + view->overflowing ||
+        (double)view->predicted < predicted_share * (double)view->chases ||
         (double)view->full_least < (1.0 - taken_share) * onset->high)
         return 0;
     for (size_t i = 0; i < view->start_count; i++) {
@@ -274,11 +275,11 @@ static void state_onset(const struct pb_case *at, const struct view *view, size_
 {
     struct pb_parameter *answer = pb_case_answer(at, "first_miss_bytes");
 
-    if (view->is_known && view->walks > 0)
+    if (view->is_known && view->chases > 0)
         pb_parameter_set_number(answer, *onset, confidence_of(view),
                                 "from %zu start offsets; the index predicts %zu of %zu passes, and "
                                 "in them %zu of %zu lines that miss",
-                                starts, view->predicted, view->walks, view->lines_both,
+                                starts, view->predicted, view->chases, view->lines_both,
                                 view->lines);
     else
         pb_parameter_set_number(answer, no_more_than_fits(at, *onset), 0.5,
@@ -300,8 +301,8 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
         view.index_confidence = pb_parameters_find(at->parameters, "l1", "index_masks")->confidence;
     for (size_t i = 0; i < 3 && status == PB_OK; i++)
         if (i < 2 || shared)
-            status = read_walks(&at->recordings[i].series, i < 2 ? "global_ca" : "readonly", i / 2,
-                                &view, err);
+            status = read_chases(&at->recordings[i].series, i < 2 ? "global_ca" : "readonly", i / 2,
+                                 &view, err);
     if (status != PB_OK)
         return status;
     onset = span_onsets(&view, &starts);

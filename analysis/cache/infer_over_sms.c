@@ -5,10 +5,10 @@
  * the second constant cache by a third. One SM's loads tell where it lies on its chip, and chips
  * differ in the units they lack: two H200s differ by up to 7% in these latencies by the same SM,
  * and by less than 1% over all of them. Every SM tells one number, its middle half's mean; the mean
- * of all SMs is the latency (of laps, the median), and the interval reaches from the nearest SM to
- * the farthest.
+ * of all SMs is the latency (of passes, the median), and the interval reaches from the nearest SM
+ * to the farthest.
  *
- *   l2                      sm_latency: laps
+ *   l2                      sm_latency: passes
  *   l1, readonly, texture   sm_misses: loads that L2 serves
  *   constant_l1, _l15       likewise; what the first misses is the second's latency. Of constants
  *                           that L2 serves only those from its near side: the others have no copy
@@ -17,7 +17,7 @@
  *                           pages than the second level holds it pays for both levels
  *   l2's misses             dram_latency: they are DRAM's loads
  *
- * A recording without these walks leaves what one SM told.
+ * A recording without these chases leaves what one SM told.
  */
 #include "analysis/infer.h"
 
@@ -31,13 +31,13 @@
 #include "analysis/statistics/latency.h"
 #include "analysis/trace.h"
 
-/* Walks that another cache has served in part are further from what one SM told than this. */
+/* Chases that another cache has served in part are further from what one SM told than this. */
 static const double plausible_share = 0.2, plausible_cycles = 1.5;
 
-/* Laps of L2 lie no further from what one SM told; on H200s up to 2.4%. */
+/* Passes of L2 lie no further from what one SM told; on H200s up to 2.4%. */
 static const double outside_share = 0.05;
 
-/* What is restated of a memory, from which walks. */
+/* What is restated of a memory, from which chases. */
 struct restated {
     const char *memory, *names[2]; /* the second one in ns, or NULL */
     const char *phase;
@@ -113,7 +113,7 @@ enum pb_status pb_infer_misses_over_sms(const struct pb_case *at, struct pb_erro
 /* Where the ways of a level are not known, each set is overfull with so many pages more. */
 static const double usual_ways = 8.0;
 
-/* Does each page of the walks take an entry of its own, and do they overfill every set? */
+/* Does each page of the chases take an entry of its own, and do they overfill every set? */
 static bool all_miss(const struct pb_case *at, const char *memory, const char *phase)
 {
     double entries = pb_parameters_number(at->parameters, memory, "entry_count");
@@ -143,7 +143,7 @@ static enum pb_status restate_second(const struct pb_case *at, const struct rest
                                      struct pb_error *err)
 {
     double first = gsl_stats_mean(near->sms.values, 1, near->sms.count), mean;
-    const struct pb_sample no_laps = {NULL, 0, 0};
+    const struct pb_sample no_passes = {NULL, 0, 0};
     struct pb_latency_estimate of_sms;
     enum pb_status status;
 
@@ -151,7 +151,7 @@ static enum pb_status restate_second(const struct pb_case *at, const struct rest
         far->sms.values[i] -= near->sms.values[i];
     mean = gsl_stats_mean(far->sms.values, 1, far->sms.count);
     restate_all(at, second, &far->sms, mean, pb_census_confidence(far, first, mean));
-    status = pb_latency_estimate(&far->sms, &no_laps, &of_sms, err);
+    status = pb_latency_estimate(&far->sms, &no_passes, &of_sms, err);
     if (status == PB_OK)
         pb_latency_state_modes(&of_sms, "SMs", pb_case_answer(at, "penalty_mode_cycles"));
     return status;
@@ -207,7 +207,7 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
 }
 
 /*
- * One of the SMs told what is to be restated, so it lies about where they do; where laps leave it
+ * One of the SMs told what is to be restated, so it lies about where they do; where passes leave it
  * far outside, a part of their lines was not in L2: few sets hold lines so far apart.
  */
 static bool are_of_l2(const struct pb_case *at, const struct pb_sample *sorted)
@@ -219,8 +219,8 @@ static bool are_of_l2(const struct pb_case *at, const struct pb_sample *sorted)
 }
 
 /* SMs alike enough stay what one of them told. */
-static void restate_laps(const struct pb_case *at, struct pb_census *census,
-                         const struct pb_sample *sorted)
+static void restate_passes(const struct pb_case *at, struct pb_census *census,
+                           const struct pb_sample *sorted)
 {
     static const struct restated restated = {
         "l2", {"latency_cycles", "latency_ns"}, "l2", PB_ALL_LOADS};
@@ -238,18 +238,18 @@ enum pb_status pb_infer_l2_over_sms(const struct pb_case *at, struct pb_error *e
     static const struct pb_pick timed = {"global_cg", "timed", "l2"};
     struct pb_census census = {.sms = {NULL, 0, 0}};
     struct pb_sample sorted = {NULL, 0, 0};
-    enum pb_status status = pb_lap_collect(&at->recordings[0].series, &timed, &census.sms, err);
+    enum pb_status status = pb_pass_collect(&at->recordings[0].series, &timed, &census.sms, err);
 
     if (status == PB_OK)
         status = pb_sample_sorted(&census.sms, &sorted, err);
     if (status == PB_OK)
-        restate_laps(at, &census, &sorted);
+        restate_passes(at, &census, &sorted);
     pb_sample_clear(&sorted);
     pb_sample_clear(&census.sms);
     return status;
 }
 
-/* How many SMs the walks of DRAM ran on; the column is in no order. */
+/* How many SMs the chases of DRAM ran on; the column is in no order. */
 static size_t count_sms(const struct pb_series *series)
 {
     static const struct pb_pick near = {NULL, "traced", "near"};

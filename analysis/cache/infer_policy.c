@@ -29,7 +29,7 @@ static const double least_posterior = 0.99;
 static const double least_agreeing = 0.7;
 
 /*
- * More chases than this against what a policy predicts: it is another one. Laps alone look alike
+ * More chases than this against what a policy predicts: it is another one. Passes alone look alike
  * under many policies; an H200's L1 is an LRU to all chases but those that hit some lines again,
  * which it then keeps before others.
  */

@@ -1,13 +1,13 @@
 /*
  * prefetch_bytes of l1 or l2: how far a miss makes the cache run ahead of a stride; and fetch_bytes
- * where the cold walk over its lines has not told.
+ * where the cold chase over its lines has not told.
  *
  * The same cold slots were loaded in order and at random. At random, only what one miss fetches can
  * make a neighbour hit: with slots of s bytes, one load in fetch / s misses. In order, steps of
- * fetch bytes miss every time unless something ran ahead (a cache that is smaller than the walk has
- * lost a line before its next sector is loaded at random: what l1_line or l2_line say is fetched
- * counts then); then misses are as far apart as what was
- * fetched and what ran ahead together. 0: nothing runs ahead.
+ * fetch bytes miss every time unless something ran ahead (a cache that is smaller than the chase
+ * has lost a line before its next sector is loaded at random: what l1_line or l2_line say is
+ * fetched counts then); then misses are as far apart as what was fetched and what ran ahead
+ * together. 0: nothing runs ahead.
  *
  * Where the finest steps do not reach the end of what runs ahead (M16: two thirds of L2), wider
  * ones do. Those cross pages: only what takes as long as the misses at random is a miss there, not
@@ -52,7 +52,7 @@ struct filling {
     double border_cycles;
 };
 
-/* How long a miss takes, cycles less overhead; and how far misses of one walk lie apart. */
+/* How long a miss takes, cycles less overhead; and how far misses of one chase lie apart. */
 struct span {
     double low, high;
 };
@@ -88,7 +88,7 @@ static enum pb_status open_filling(const struct pb_case *at, struct filling *fil
     return PB_OK;
 }
 
-/* True: a is walked in finer steps than b, or in the same over less. */
+/* True: a is loaded in finer steps than b, or in the same over less. */
 static bool is_finer(const struct pb_point *a, const struct pb_point *b)
 {
     if (a->stride_bytes != b->stride_bytes)
@@ -96,10 +96,10 @@ static bool is_finer(const struct pb_point *a, const struct pb_point *b)
     return a->footprint_bytes < b->footprint_bytes;
 }
 
-/* The finest walk of that phase in steps of at least so many bytes, but none up to `after`. */
-static const struct pb_point *find_walk(const struct pb_series *series,
-                                        const struct filling *filling, const char *phase,
-                                        uint64_t least_bytes, const struct pb_point *after)
+/* The finest chase of that phase in steps of at least so many bytes, but none up to `after`. */
+static const struct pb_point *find_chase(const struct pb_series *series,
+                                         const struct filling *filling, const char *phase,
+                                         uint64_t least_bytes, const struct pb_point *after)
 {
     struct pb_pick pick = {filling->path, "traced", phase};
     const struct pb_point *point, *found = NULL;
@@ -114,32 +114,32 @@ static const struct pb_point *find_walk(const struct pb_series *series,
     return found;
 }
 
-static size_t count_misses(const struct pb_accesses *walk, double border_cycles)
+static size_t count_misses(const struct pb_accesses *chase, double border_cycles)
 {
     size_t misses = 0;
 
-    for (size_t i = 0; i < walk->count; i++)
-        misses += pb_access_cycles(walk, i) > border_cycles;
+    for (size_t i = 0; i < chase->count; i++)
+        misses += pb_access_cycles(chase, i) > border_cycles;
     return misses;
 }
 
-/* What one miss fetches. PB_NOT_FOUND: no walk at random, or nothing misses. */
+/* What one miss fetches. PB_NOT_FOUND: no chase at random, or nothing misses. */
 static enum pb_status measure_fetch(const struct pb_series *series, const struct filling *filling,
                                     struct pb_estimate *fetch_out, struct pb_error *err)
 {
-    const struct pb_point *point = find_walk(series, filling, "random", 1, NULL);
-    struct pb_accesses walk;
+    const struct pb_point *point = find_chase(series, filling, "random", 1, NULL);
+    struct pb_accesses chase;
     double share, fetch;
 
     if (point == NULL)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no cold loads at random by %s",
                        filling->path);
-    walk = pb_point_accesses(series, point);
-    share = (double)count_misses(&walk, filling->border_cycles) / (double)walk.count;
-    if (share * (double)walk.count < GAPS_MIN)
+    chase = pb_point_accesses(series, point);
+    share = (double)count_misses(&chase, filling->border_cycles) / (double)chase.count;
+    if (share * (double)chase.count < GAPS_MIN)
         return pb_fail(err, PB_NOT_FOUND,
                        "inconsistent: only %.0f of %zu cold loads at random miss",
-                       share * (double)walk.count, walk.count);
+                       share * (double)chase.count, chase.count);
     /* a power of two: outliers move the share a little */
     fetch = (double)point->stride_bytes * (share > all_miss ? 1.0 : exp2(round(-log2(share))));
     *fetch_out = (struct pb_estimate){fetch, fetch, fetch};
@@ -153,15 +153,15 @@ static enum pb_status measure_fetch(const struct pb_series *series, const struct
 static enum pb_status measure_misses(const struct pb_series *series, const struct filling *filling,
                                      struct span *miss_out, struct pb_error *err)
 {
-    struct pb_accesses walk =
-        pb_point_accesses(series, find_walk(series, filling, "random", 1, NULL));
+    struct pb_accesses chase =
+        pb_point_accesses(series, find_chase(series, filling, "random", 1, NULL));
     struct pb_sample misses = {NULL, 0, 0}, sorted = {NULL, 0, 0};
-    enum pb_status status = pb_sample_reserve(&misses, walk.count, err);
+    enum pb_status status = pb_sample_reserve(&misses, chase.count, err);
     double margin;
 
-    for (size_t i = 0; status == PB_OK && i < walk.count; i++)
-        if (pb_access_cycles(&walk, i) > filling->border_cycles)
-            misses.values[misses.count++] = pb_access_cycles(&walk, i);
+    for (size_t i = 0; status == PB_OK && i < chase.count; i++)
+        if (pb_access_cycles(&chase, i) > filling->border_cycles)
+            misses.values[misses.count++] = pb_access_cycles(&chase, i);
     if (status == PB_OK)
         status = pb_sample_sorted(&misses, &sorted, err);
     if (status == PB_OK) {
@@ -177,47 +177,48 @@ static enum pb_status measure_misses(const struct pb_series *series, const struc
 }
 
 /* True: a load that takes more than a miss lies where the distance would be a half or a third. */
-static bool may_hide(const struct pb_accesses *walk, const struct span *miss, size_t from,
+static bool may_hide(const struct pb_accesses *chase, const struct span *miss, size_t from,
                      size_t to)
 {
     for (size_t parts = 2; parts <= 3; parts++)
         if ((to - from) % parts == 0 &&
-            pb_access_cycles(walk, from + (to - from) / parts) > miss->high)
+            pb_access_cycles(chase, from + (to - from) / parts) > miss->high)
             return true;
     return false;
 }
 
-/* Bytes from one miss of the ordered walk to the next. gaps_out->bytes is to be cleared. */
+/* Bytes from one miss of the ordered chase to the next. gaps_out->bytes is to be cleared. */
 static enum pb_status collect_gaps(const struct pb_series *series, const struct pb_point *point,
                                    const struct filling *filling, const struct span *miss,
                                    struct gaps *gaps_out, struct pb_error *err)
 {
-    struct pb_accesses walk = pb_point_accesses(series, point);
+    struct pb_accesses chase = pb_point_accesses(series, point);
     struct pb_sample gaps = {NULL, 0, 0};
-    enum pb_status status = pb_sample_reserve(&gaps, walk.count, err);
-    size_t last = walk.count;
+    enum pb_status status = pb_sample_reserve(&gaps, chase.count, err);
+    size_t last = chase.count;
 
     gaps_out->ambiguous = 0;
-    for (size_t i = 0; status == PB_OK && i < walk.count; i++) {
-        double cycles = pb_access_cycles(&walk, i);
+    for (size_t i = 0; status == PB_OK && i < chase.count; i++) {
+        double cycles = pb_access_cycles(&chase, i);
 
         if (cycles <= miss->low || cycles > miss->high)
             continue;
-        if (last < i && walk.index_bytes[i] > walk.index_bytes[last]) {
-            gaps.values[gaps.count++] = (double)(walk.index_bytes[i] - walk.index_bytes[last]);
-            gaps_out->ambiguous += may_hide(&walk, miss, last, i);
+        if (last < i && chase.index_bytes[i] > chase.index_bytes[last]) {
+            gaps.values[gaps.count++] = (double)(chase.index_bytes[i] - chase.index_bytes[last]);
+            gaps_out->ambiguous += may_hide(&chase, miss, last, i);
         }
         last = i;
     }
     gaps_out->point = point;
-    gaps_out->miss_share = (double)count_misses(&walk, filling->border_cycles) / (double)walk.count;
+    gaps_out->miss_share =
+        (double)count_misses(&chase, filling->border_cycles) / (double)chase.count;
     if (status == PB_OK)
         status = pb_sample_sorted(&gaps, &gaps_out->bytes, err);
     pb_sample_clear(&gaps);
     return status;
 }
 
-/* The finest walk in order that misses often enough; *endless_bytes_out: what finer ones covered.
+/* The finest chase in order that misses often enough; *endless_bytes_out: what finer ones covered.
  */
 static enum pb_status choose_gaps(const struct pb_series *series, const struct filling *filling,
                                   double fetch, struct gaps *gaps_out, double *endless_bytes_out,
@@ -228,7 +229,7 @@ static enum pb_status choose_gaps(const struct pb_series *series, const struct f
     enum pb_status status = PB_OK;
 
     *endless_bytes_out = 0.0;
-    while ((point = find_walk(series, filling, "strided", (uint64_t)fetch, last)) != NULL) {
+    while ((point = find_chase(series, filling, "strided", (uint64_t)fetch, last)) != NULL) {
         if (last != NULL)
             status = measure_misses(series, filling, &miss, err);
         if (status == PB_OK)

@@ -3,7 +3,7 @@
  * room.
  *
  * An array loaded by one path hits by another exactly when both use the same cache. What a hit and
- * a miss look like by a path, its own warm and cold walks tell. Where lines loaded by another path
+ * a miss look like by a path, its own warm and cold chases tell. Where lines loaded by another path
  * evict those of this one, both lie in one store, even if neither hits the other's lines: an H200
  * keeps textures and other data in one store, but tells them apart by their tags.
  *
@@ -62,11 +62,11 @@ static double share_of_hits(const struct view *view, const char *phase, size_t *
     const struct pb_point *point;
 
     for (size_t at = 0; (point = pb_point_next(view->series, &pick, &at)) != NULL;) {
-        struct pb_accesses walk = pb_point_accesses(view->series, point);
-        struct pb_tally tally = pb_classes_count(&view->classes, &walk);
+        struct pb_accesses chase = pb_point_accesses(view->series, point);
+        struct pb_tally tally = pb_classes_count(&view->classes, &chase);
 
         hits += tally.hits;
-        accesses += walk.count;
+        accesses += chase.count;
     }
     *accesses_out = accesses;
     return accesses == 0 ? NAN : (double)hits / (double)accesses;

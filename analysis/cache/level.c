@@ -60,7 +60,7 @@ static double slow_share(const struct pb_series *series, const struct pb_point *
     return accesses.count == 0 ? 0.0 : (double)slow / (double)accesses.count;
 }
 
-/* A walk that went on after the cache had filled. */
+/* A chase that went on after the cache had filled. */
 static bool is_steady(const struct pb_point *point)
 {
     static const char *const others[] = {"reference", "miss", "cold", "backward"};
@@ -71,7 +71,7 @@ static bool is_steady(const struct pb_point *point)
     return true;
 }
 
-/* The accesses of the walks that are slow most often, or nearly so. */
+/* The accesses of the chases that are slow most often, or nearly so. */
 static enum pb_status collect_slowest(const struct pb_cache_level *level,
                                       struct pb_sample *slow_out, struct pb_error *err)
 {
@@ -104,8 +104,8 @@ static enum pb_status collect_slowest(const struct pb_cache_level *level,
     return PB_OK;
 }
 
-/* Walks in random order leave the pages that a TLB holds: their misses have no upper edge. */
-static bool has_random_walks(const struct pb_cache_level *level)
+/* Chases in random order leave the pages that a TLB holds: their misses have no upper edge. */
+static bool has_random_chases(const struct pb_cache_level *level)
 {
     struct pb_pick pick = {level->way->path, "traced", "bisect"};
     const struct pb_point *point;
@@ -118,7 +118,7 @@ static bool has_random_walks(const struct pb_cache_level *level)
 }
 
 /* Are there more accesses slower than all known misses than accesses that miss and no others show?
- * Of walks with few misses the slowest are those with a spike, which makes spikes common there. */
+ * Of chases with few misses the slowest are those with a spike, which makes spikes common there. */
 static bool are_misses_slower(const struct pb_cache_level *level, const struct pb_sample *sample)
 {
     struct pb_tally slower = pb_classes_slower(sample, level->classes.miss.high);
@@ -192,7 +192,7 @@ static enum pb_status classify(struct pb_cache_level *level, struct pb_error *er
         level->past = kept;
         level->next_answers = true;
     }
-    if (level->classified && has_random_walks(level))
+    if (level->classified && has_random_chases(level))
         level->classes.miss.high = INFINITY;
     return PB_OK;
 }

@@ -2,8 +2,8 @@
  * One cache level as a recording shows it: what its hits and its misses look like.
  *
  * Capacity and line read the same phases: "reference" (a small array by the level's path, and past
- * it where there is a way) and "miss" (loads the level cannot have). Of the other walks, those that
- * are slow most often show misses too.
+ * it where there is a way) and "miss" (loads the level cannot have). Of the other chases, those
+ * that are slow most often show misses too.
  */
 #ifndef PB_ANALYSIS_CACHE_LEVEL_H
 #define PB_ANALYSIS_CACHE_LEVEL_H

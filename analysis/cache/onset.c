@@ -169,25 +169,25 @@ static void count_agreement(const struct pb_sweep_point *points, size_t count, s
 /*
  * How far the share of one point may lie from that of its plateau: in part of it, since of a stride
  * shorter than the line or behind a prefetcher few loads miss even there; but by one miss of the
- * lap, whose last line need not be whole, and of laps by their noise.
+ * pass, whose last line need not be whole, and of passes by their noise.
  */
 static double tolerance_of(const struct pb_sweep_point *point, const struct pb_sweep_point *plateau,
                            const struct pb_sweep_model *model)
 {
     double one_miss = (double)point->stride_bytes / (double)point->footprint_bytes;
     double noise =
-        pb_sweep_is_lap(point) ? model->lap_noise_cycles / model->miss_penalty_cycles : 0.0;
+        pb_sweep_is_pass(point) ? model->pass_noise_cycles / model->miss_penalty_cycles : 0.0;
 
     return fmin(plateau_tolerance,
                 fmax(fmax(plateau_tolerance * pb_sweep_share(plateau, model), one_miss), noise));
 }
 
 /*
- * The first footprint of those at the end that hold one share of misses, by traces or by laps; 0:
+ * The first footprint of those at the end that hold one share of misses, by traces or by passes; 0:
  * it still grows. Nothing more can miss there.
  */
 static uint64_t plateau_start(const struct pb_sweep_point *points, size_t count,
-                              const struct pb_sweep_model *model, bool laps)
+                              const struct pb_sweep_model *model, bool passes)
 {
     const struct pb_sweep_point *last = NULL;
     uint64_t start = 0;
@@ -195,7 +195,7 @@ static uint64_t plateau_start(const struct pb_sweep_point *points, size_t count,
     for (size_t i = count; i-- > 0;) {
         double share = pb_sweep_share(&points[i], model);
 
-        if (pb_sweep_is_lap(&points[i]) != laps)
+        if (pb_sweep_is_pass(&points[i]) != passes)
             continue;
         if (last == NULL)
             last = &points[i];
@@ -213,7 +213,7 @@ static bool rises_behind_traces(const struct pb_sweep_point *points, size_t coun
     size_t last = count;
 
     for (size_t i = 0; i < count; i++)
-        last = pb_sweep_is_lap(&points[i]) ? last : i;
+        last = pb_sweep_is_pass(&points[i]) ? last : i;
     for (size_t i = last; i < count; i++)
         if (pb_sweep_share(&points[i], model) >
             pb_sweep_share(&points[last], model) + tolerance_of(&points[i], &points[last], model))
@@ -225,15 +225,15 @@ static void find_plateau(const struct pb_sweep_point *points, size_t count, size
                          const struct pb_sweep_model *model, struct pb_onset *onset)
 {
     uint64_t by_traces = plateau_start(points + cut, count - cut, model, false);
-    uint64_t by_laps = plateau_start(points + cut, count - cut, model, true);
+    uint64_t by_passes = plateau_start(points + cut, count - cut, model, true);
 
     if (rises_behind_traces(points + cut, count - cut, model))
         by_traces = 0;
-    onset->full_bytes = by_traces > 0 ? by_traces : by_laps;
+    onset->full_bytes = by_traces > 0 ? by_traces : by_passes;
 }
 
 /*
- * Where half of the loads of sampled walks miss. A hashed index fills sets as chance has it, so
+ * Where half of the loads of sampled chases miss. A hashed index fills sets as chance has it, so
  * their first overflows are rare and differ from run to run; as many lines lie in overflowing sets
  * as in others where the average set is full, and that does not.
  */
@@ -246,7 +246,7 @@ static uint64_t find_half(const struct pb_sweep_point *points, size_t count, siz
     for (size_t i = cut; i < count; i++) {
         double share = pb_sweep_share(&points[i], model), way;
 
-        if (pb_sweep_is_lap(&points[i]) || !(points[i].coverage < 1.0))
+        if (pb_sweep_is_pass(&points[i]) || !(points[i].coverage < 1.0))
             continue;
         if (share < 0.5) {
             below = &points[i];

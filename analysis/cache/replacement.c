@@ -1,4 +1,5 @@
-/* Replaying policies on the lines of one set; an access costs no search, plru's a walk up and down.
+/* Replaying policies on the lines of one set; an access costs no search, plru's a chase up and
+ * down.
  */
 #include "analysis/cache/replacement.h"
 

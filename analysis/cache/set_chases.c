@@ -65,10 +65,10 @@ static void number_lines(const struct pb_cache_level *level, struct pb_set_chase
 
     for (size_t i = 0; i < level->series->point_count; i++) {
         const struct pb_point *point = &level->series->points[i];
-        struct pb_accesses walk = pb_point_accesses(level->series, point);
+        struct pb_accesses chase = pb_point_accesses(level->series, point);
 
-        for (size_t k = 0; is_chase(level, point) && k < walk.count; k++)
-            chases->address[count++] = walk.index_bytes[k] / point->stride_bytes;
+        for (size_t k = 0; is_chase(level, point) && k < chase.count; k++)
+            chases->address[count++] = chase.index_bytes[k] / point->stride_bytes;
     }
     qsort(chases->address, count, sizeof(*chases->address), compare_addresses);
     for (size_t i = 0; i < count; i++)
@@ -87,20 +87,20 @@ static enum pb_sight look(const struct pb_cache_level *level, double cycles)
 static void add_chase(const struct pb_cache_level *level, const struct pb_point *point,
                       struct pb_set_chases *chases)
 {
-    struct pb_accesses walk = pb_point_accesses(level->series, point);
+    struct pb_accesses chase = pb_point_accesses(level->series, point);
     size_t first = chases->access_count;
 
-    for (size_t i = 0; i < walk.count; i++) {
-        uint64_t address = walk.index_bytes[i] / point->stride_bytes;
+    for (size_t i = 0; i < chase.count; i++) {
+        uint64_t address = chase.index_bytes[i] / point->stride_bytes;
         const uint64_t *found = bsearch(&address, chases->address, chases->line_count,
                                         sizeof(address), compare_addresses);
 
         chases->line[first + i] = (uint32_t)(found - chases->address);
-        chases->sight[first + i] = look(level, pb_access_cycles(&walk, i));
+        chases->sight[first + i] = look(level, pb_access_cycles(&chase, i));
     }
-    chases->access_count += walk.count;
+    chases->access_count += chase.count;
     chases->traces[chases->count++] = (struct pb_set_trace){
-        chases->line + first, chases->sight + first, walk.count, (uint32_t)chases->line_count};
+        chases->line + first, chases->sight + first, chase.count, (uint32_t)chases->line_count};
 }
 
 enum pb_status pb_set_chases_read(const struct pb_cache_level *level, struct pb_set_chases *chases,

@@ -1,4 +1,4 @@
-/* A walk's lines by set; see set_overflow.h. */
+/* A chase's lines by set; see set_overflow.h. */
 #include "analysis/cache/set_overflow.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static size_t set_of(const struct pb_sets *sets, uint64_t address)
     return set;
 }
 
-/* Do the masks reach over all bits in which two addresses of the walk can differ? */
+/* Do the masks reach over all bits in which two addresses of the chase can differ? */
 static bool reaches(const struct pb_sets *sets, uint64_t first, uint64_t last)
 {
     uint64_t known = sets->line_bytes - 1;
@@ -47,17 +47,17 @@ static bool reaches(const struct pb_sets *sets, uint64_t first, uint64_t last)
     return ((first ^ last) & ~known) == 0;
 }
 
-/* Marks the walk's lines, from the line of offset 0 on. */
-static void mark(const struct pb_accesses *walk, uint64_t base, const struct pb_sets *sets,
+/* Marks the chase's lines, from the line of offset 0 on. */
+static void mark(const struct pb_accesses *chase, uint64_t base, const struct pb_sets *sets,
                  const struct pb_classes *classes, unsigned char *marks,
                  struct pb_set_prediction *prediction)
 {
-    for (size_t i = 0; i < walk->count; i++) {
-        uint64_t address = base + walk->index_bytes[i];
+    for (size_t i = 0; i < chase->count; i++) {
+        uint64_t address = base + chase->index_bytes[i];
         size_t line = (size_t)(address / sets->line_bytes - base / sets->line_bytes);
 
         marks[line] |= IS_WALKED;
-        if (!pb_band_holds(classes->miss, pb_access_cycles(walk, i)))
+        if (!pb_band_holds(classes->miss, pb_access_cycles(chase, i)))
             continue;
         marks[line] |= IS_MISSING;
         prediction->misses++;
@@ -79,7 +79,7 @@ static void compare(const struct pb_sets *sets, uint64_t base, const unsigned ch
             marks[i] != 0 && filled[set_of(sets, first + i * sets->line_bytes)] > sets->ways;
         bool is_missing = (marks[i] & IS_MISSING) != 0;
 
-        prediction->crowded += is_crowded;
+        prediction->overflowing += is_crowded;
         prediction->missing += is_missing;
         prediction->both += is_crowded && is_missing;
         if (is_missing && set == SIZE_MAX)
@@ -89,7 +89,7 @@ static void compare(const struct pb_sets *sets, uint64_t base, const unsigned ch
     prediction->is_one_set &= prediction->missing == sets->ways && filled[set] == sets->ways;
 }
 
-enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_accesses *walk,
+enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_accesses *chase,
                                uint64_t base, const struct pb_classes *classes,
                                struct pb_set_prediction *prediction_out, struct pb_error *err)
 {
@@ -98,8 +98,8 @@ enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_acces
     unsigned char *marks;
     size_t lines;
 
-    for (size_t i = 0; i < walk->count; i++)
-        last = walk->index_bytes[i] > last ? walk->index_bytes[i] : last;
+    for (size_t i = 0; i < chase->count; i++)
+        last = chase->index_bytes[i] > last ? chase->index_bytes[i] : last;
     lines = (size_t)((base + last) / sets->line_bytes - base / sets->line_bytes) + 1;
     if (lines > LINES_MAX || !reaches(sets, base, base + last))
         return pb_fail(err, PB_NOT_FOUND, "the index is not known for passes over %zu lines",
@@ -111,7 +111,7 @@ enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_acces
         free(filled);
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", lines);
     }
-    mark(walk, base, sets, classes, marks, &prediction);
+    mark(chase, base, sets, classes, marks, &prediction);
     compare(sets, base, marks, lines, filled, &prediction);
     free(marks);
     free(filled);

@@ -1,8 +1,8 @@
 /*
- * What a known index says of a walk: which of its lines lie in sets that hold fewer of them than it
- * has there. These lines miss, and no others, if the sets are all that limits the cache.
+ * What a known index says of a chase: which of its lines lie in sets that hold fewer of them than
+ * it has there. These lines miss, and no others, if the sets are all that limits the cache.
  *
- * Source: N14 5.1 for the index; M16 4.2 for the walks.
+ * Source: N14 5.1 for the index; M16 4.2 for the chases.
  */
 #ifndef PB_ANALYSIS_CACHE_SET_OVERFLOW_H
 #define PB_ANALYSIS_CACHE_SET_OVERFLOW_H
@@ -28,10 +28,10 @@ struct pb_sets {
 enum pb_status pb_sets_read(const struct pb_parameters *parameters, const char *memory,
                             struct pb_sets *sets_out, struct pb_error *err);
 
-/* One walk against them. */
+/* One chase against them. */
 struct pb_set_prediction {
-    size_t crowded; /* lines in sets with more of the walk's lines than ways */
-    size_t missing; /* lines that missed */
+    size_t overflowing; /* lines in sets with more of the chase's lines than ways */
+    size_t missing;     /* lines that missed */
     size_t both;
     size_t misses;   /* accesses that missed */
     bool is_one_set; /* all that missed are all lines of one set, which is just full */
@@ -40,9 +40,9 @@ struct pb_set_prediction {
 /*
  * base  address of offset 0
  *
- * PB_NOT_FOUND  the walk reaches over address bits that the masks were not inferred for
+ * PB_NOT_FOUND  the chase reaches over address bits that the masks were not inferred for
  */
-enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_accesses *walk,
+enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_accesses *chase,
                                uint64_t base, const struct pb_classes *classes,
                                struct pb_set_prediction *prediction_out, struct pb_error *err);
 

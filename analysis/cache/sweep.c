@@ -12,7 +12,7 @@ static const double disturbed = 0.01;
 /* Nothing is impossible: keeps logarithms finite. */
 static const double least_chance = 1e-9;
 
-/* An overflowing lap without a single miss: only if the classes fail. */
+/* An overflowing pass without a single miss: only if the classes fail. */
 static const double silent_overflow = 1e-3;
 
 static int by_footprint(const void *a, const void *b)
@@ -29,18 +29,18 @@ void pb_sweep_sort(struct pb_sweep_point *points, size_t count)
         qsort(points, count, sizeof(*points), by_footprint);
 }
 
-bool pb_sweep_is_lap(const struct pb_sweep_point *point)
+bool pb_sweep_is_pass(const struct pb_sweep_point *point)
 {
-    return !isnan(point->lap_cycles);
+    return !isnan(point->pass_cycles);
 }
 
 double pb_sweep_share(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
 {
-    if (!pb_sweep_is_lap(point))
+    if (!pb_sweep_is_pass(point))
         return point->tally.accesses == 0
                    ? NAN
                    : (double)point->tally.misses / (double)point->tally.accesses;
-    return (point->lap_cycles - model->lap_cycles) / model->miss_penalty_cycles;
+    return (point->pass_cycles - model->pass_cycles) / model->miss_penalty_cycles;
 }
 
 /* Any number of misses from 1 on, the more the rarer: 1 / (k (k + 1)) sums to 1. */
@@ -63,10 +63,10 @@ static double trace_fits(const struct pb_sweep_point *point, double rate)
 }
 
 /*
- * Chance that an overflowing trace shows no miss. A whole lap must miss the line that is not there.
- * A part of one need not see it; nor need a lap recorded in pieces, where replacement is random:
- * every piece is another run. Each line in excess then makes silence less likely; how many there
- * are, the largest fitting footprint leaves open.
+ * Chance that an overflowing trace shows no miss. A whole pass must miss the line that is not
+ * there. A part of one need not see it; nor need a pass recorded in pieces, where replacement is
+ * random: every piece is another run. Each line in excess then makes silence less likely; how many
+ * there are, the largest fitting footprint leaves open.
  */
 static double silence_of(const struct pb_sweep_point *point, const struct pb_sweep_edge *edge)
 {
@@ -92,7 +92,7 @@ double pb_sweep_unit_bytes(const struct pb_sweep_point *points, size_t count,
     return fmax(unit, longest_line);
 }
 
-/* Share of a lap's accesses that must miss at least: every unit in excess of what fits does once.
+/* Share of a pass's accesses that must miss at least: every unit in excess of what fits does once.
  */
 static double least_share(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                           const struct pb_sweep_edge *edge)
@@ -114,19 +114,19 @@ static double trace_overflows(const struct pb_sweep_point *point,
            (too_few ? log(disturbed) : 0.0);
 }
 
-static double lap_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
+static double pass_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
 {
-    double excess = point->lap_cycles - model->lap_cycles;
+    double excess = point->pass_cycles - model->pass_cycles;
 
-    return log((1.0 - disturbed) * gsl_ran_gaussian_pdf(excess, model->lap_noise_cycles) +
+    return log((1.0 - disturbed) * gsl_ran_gaussian_pdf(excess, model->pass_noise_cycles) +
                disturbed / (model->miss_penalty_cycles + fabs(excess)));
 }
 
-/* The excess is log-uniform from one miss a lap to all misses; below the noise it is not seen. */
-static double lap_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
-                            const struct pb_sweep_edge *edge)
+/* The excess is log-uniform from one miss a pass to all misses; below the noise it is not seen. */
+static double pass_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                             const struct pb_sweep_edge *edge)
 {
-    double excess = point->lap_cycles - model->lap_cycles, noise = model->lap_noise_cycles;
+    double excess = point->pass_cycles - model->pass_cycles, noise = model->pass_noise_cycles;
     double lines = (double)point->footprint_bytes / (double)point->stride_bytes;
     double decades = log(fmax(lines, 2.0));
     double seen = log(fmax(model->miss_penalty_cycles / noise, 1.0));
@@ -143,12 +143,12 @@ static double lap_overflows(const struct pb_sweep_point *point, const struct pb_
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
                               const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
 {
-    return pb_sweep_is_lap(point) ? lap_overflows(point, model, edge)
-                                  : trace_overflows(point, model, edge);
+    return pb_sweep_is_pass(point) ? pass_overflows(point, model, edge)
+                                   : trace_overflows(point, model, edge);
 }
 
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                          double rate)
 {
-    return pb_sweep_is_lap(point) ? lap_fits(point, model) : trace_fits(point, rate);
+    return pb_sweep_is_pass(point) ? pass_fits(point, model) : trace_fits(point, rate);
 }

@@ -1,10 +1,10 @@
 /*
  * A sweep over footprints, and how likely each of its chases is if its footprint fits in a cache,
  * or if it overflows:
- *   fits        A trace shows misses only as rarely as outliers do (Poisson); a lap takes the time
- * of the reference. overflows   A trace misses at least once a lap, more with every line in excess,
- * and may miss any number of times; a lap may be slower by any amount. One measurement in a hundred
- * may be disturbed and count for nothing.
+ *   fits        A trace shows misses only as rarely as outliers do (Poisson); a pass takes the time
+ * of the reference. overflows   A trace misses at least once a pass, more with every line in
+ * excess, and may miss any number of times; a pass may be slower by any amount. One measurement in
+ * a hundred may be disturbed and count for nothing.
  */
 #ifndef PB_ANALYSIS_CACHE_SWEEP_H
 #define PB_ANALYSIS_CACHE_SWEEP_H
@@ -18,18 +18,18 @@
 /* One chase of the sweep. */
 struct pb_sweep_point {
     uint64_t footprint_bytes, stride_bytes;
-    struct pb_tally tally; /* of a trace; no accesses: it is a lap */
-    double coverage;       /* share of a lap that the trace saw, at most 1 */
+    struct pb_tally tally; /* of a trace; no accesses: it is a pass */
+    double coverage;       /* share of a pass that the trace saw, at most 1 */
     bool in_pieces;        /* the trace was recorded in several runs (R16's windows) */
-    double lap_cycles;     /* average of a lap; NaN: it is a trace */
+    double pass_cycles;    /* average of a pass; NaN: it is a trace */
 };
 
 /* What is known before: from the reference and the classes. */
 struct pb_sweep_model {
     struct pb_tally background; /* the reference's tally */
-    double outlier_rate;     /* expected hits that look like a miss, by access; NaN: count them */
-    double lap_cycles;       /* of a lap that fits; NaN: laps are left aside */
-    double lap_noise_cycles; /* standard deviation of such laps, above 0 */
+    double outlier_rate;      /* expected hits that look like a miss, by access; NaN: count them */
+    double pass_cycles;       /* of a pass that fits; NaN: passes are left aside */
+    double pass_noise_cycles; /* standard deviation of such passes, above 0 */
     double miss_penalty_cycles; /* miss less hit */
     double unit_bytes;          /* pb_sweep_unit_bytes(); pb_onset_find() sets it */
 };
@@ -43,10 +43,10 @@ struct pb_sweep_edge {
 /* Sorts by footprint. */
 void pb_sweep_sort(struct pb_sweep_point *points, size_t count);
 
-/* A lap, timed as a whole, and no trace. */
-bool pb_sweep_is_lap(const struct pb_sweep_point *point);
+/* A pass, timed as a whole, and no trace. */
+bool pb_sweep_is_pass(const struct pb_sweep_point *point);
 
-/* Misses by accesses: counted in a trace, from its time for a lap. */
+/* Misses by accesses: counted in a trace, from its time for a pass. */
 double pb_sweep_share(const struct pb_sweep_point *point, const struct pb_sweep_model *model);
 
 /*

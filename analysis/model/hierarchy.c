@@ -235,7 +235,8 @@ static enum pb_status read_tlb(const struct source *from, struct pb_model_level 
         note_missing(from, level, "reach_bytes");
     status = read_sets(from, level, err);
     level->shape.policy = PB_MODEL_RANDOM;
-    if (level->has_sets) { /* sets are found by walks that only LRU explains (docs/parameters.md) */
+    if (level
+            ->has_sets) { /* sets are found by chases that only LRU explains (docs/parameters.md) */
         level->shape.policy = PB_MODEL_LRU;
         level->has_policy = true;
     }

@@ -137,7 +137,7 @@ const char *pb_figure_carveout(const struct pb_figure_case *at)
     return NULL;
 }
 
-/* The loads of the first cold walk, up to so many bytes. */
+/* The loads of the first cold chase, up to so many bytes. */
 const char *pb_figure_words(const struct pb_figure_case *at)
 {
     enum { WORDS = 48 };

@@ -25,7 +25,7 @@ struct pb_tally {
 
 /*
  * reference  latencies of accesses that hit
- * beyond     latencies of a walk that holds misses, hits may be among them
+ * beyond     latencies of a chase that holds misses, hits may be among them
  *
  * PB_NOT_FOUND  no reference, or beyond holds nothing slower than a hit but outliers
  */
@@ -44,7 +44,7 @@ struct pb_tally pb_classes_slower(const struct pb_sample *sample, double cycles)
 
 /*
  * The chance of seeing at least as many misses as in `tally` if they were no more frequent than in
- * `background` (hypergeometric, one-sided): small means that the walk truly misses.
+ * `background` (hypergeometric, one-sided): small means that the chase truly misses.
  */
 double pb_tally_surprise(const struct pb_tally *tally, const struct pb_tally *background);
 

@@ -148,28 +148,28 @@ static enum pb_status measure_trace(const struct pb_sample *cycles,
     return status;
 }
 
-/* Laps have no stamps inside: an independent look at the same latency. */
-static enum pb_status compare_laps(const struct pb_sample *laps,
-                                   struct pb_latency_estimate *latency, struct pb_error *err)
+/* Passes have no stamps inside: an independent look at the same latency. */
+static enum pb_status compare_passes(const struct pb_sample *passes,
+                                     struct pb_latency_estimate *latency, struct pb_error *err)
 {
     struct pb_sample sorted;
-    enum pb_status status = pb_sample_sorted(laps, &sorted, err);
-    double lap;
+    enum pb_status status = pb_sample_sorted(passes, &sorted, err);
+    double pass;
 
     if (status != PB_OK)
         return status;
-    lap = latency->lap_cycles = pb_quantile(sorted.values, sorted.count, 0.5);
+    pass = latency->pass_cycles = pb_quantile(sorted.values, sorted.count, 0.5);
     if (latency->accesses == 0) {
-        latency->rule = PB_LATENCY_LAPS;
-        latency->cycles = (struct pb_estimate){lap, pb_quantile(sorted.values, sorted.count, 0.0),
+        latency->rule = PB_LATENCY_PASSES;
+        latency->cycles = (struct pb_estimate){pass, pb_quantile(sorted.values, sorted.count, 0.0),
                                                pb_quantile(sorted.values, sorted.count, 1.0)};
         latency->band = (struct pb_band){latency->cycles.low - 1.0, latency->cycles.high + 1.0};
         pb_votes_add(&latency->votes, true);
     } else {
-        latency->laps_agree = fabs(lap - latency->cycles.value) <= tolerance_of(latency);
-        latency->cycles.low = fmin(latency->cycles.low, lap);
-        latency->cycles.high = fmax(latency->cycles.high, lap);
-        if (latency->laps_agree)
+        latency->passes_agree = fabs(pass - latency->cycles.value) <= tolerance_of(latency);
+        latency->cycles.low = fmin(latency->cycles.low, pass);
+        latency->cycles.high = fmax(latency->cycles.high, pass);
+        if (latency->passes_agree)
             pb_votes_add(&latency->votes, true);
         else
             pb_votes_contradict(&latency->votes);
@@ -178,19 +178,19 @@ static enum pb_status compare_laps(const struct pb_sample *laps,
     return PB_OK;
 }
 
-enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct pb_sample *laps,
+enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct pb_sample *passes,
                                    struct pb_latency_estimate *latency_out, struct pb_error *err)
 {
     struct pb_latency_estimate latency = {
-        .cycles = PB_ESTIMATE_NONE, .lap_cycles = NAN, .laps_agree = true};
+        .cycles = PB_ESTIMATE_NONE, .pass_cycles = NAN, .passes_agree = true};
     enum pb_status status = PB_OK;
 
-    if (cycles->count == 0 && laps->count == 0)
+    if (cycles->count == 0 && passes->count == 0)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no access");
     if (cycles->count > 0)
         status = measure_trace(cycles, &latency, err);
-    if (status == PB_OK && laps->count > 0)
-        status = compare_laps(laps, &latency, err);
+    if (status == PB_OK && passes->count > 0)
+        status = compare_passes(passes, &latency, err);
     if (status == PB_OK)
         *latency_out = latency;
     return status;
@@ -220,19 +220,19 @@ static void describe(const struct pb_latency_estimate *latency, const char *what
     static const char *const rules[] = {[PB_LATENCY_EDGE] = "lower edge",
                                         [PB_LATENCY_MEDIAN] = "median",
                                         [PB_LATENCY_MEAN] = "mean",
-                                        [PB_LATENCY_LAPS] = "average of timed passes"};
-    char laps[48] = "", modes[64];
+                                        [PB_LATENCY_PASSES] = "average of timed passes"};
+    char passes[48] = "", modes[64];
 
-    if (latency->rule == PB_LATENCY_LAPS) {
+    if (latency->rule == PB_LATENCY_PASSES) {
         snprintf(text, size, "%s over %s (no trace)", rules[latency->rule], what);
         return;
     }
-    if (!isnan(latency->lap_cycles))
-        snprintf(laps, sizeof(laps), "; timed passes %s: %.2f",
-                 latency->laps_agree ? "agree" : "DISAGREE", latency->lap_cycles);
+    if (!isnan(latency->pass_cycles))
+        snprintf(passes, sizeof(passes), "; timed passes %s: %.2f",
+                 latency->passes_agree ? "agree" : "DISAGREE", latency->pass_cycles);
     describe_modes(latency, modes, sizeof(modes));
     snprintf(text, size, "%s of %zu %s less stamp overhead, %s%s", rules[latency->rule],
-             latency->accesses, what, modes, laps);
+             latency->accesses, what, modes, passes);
 }
 
 void pb_latency_state(const struct pb_latency_estimate *latency, double sm_mhz, const char *what,

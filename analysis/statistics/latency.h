@@ -18,7 +18,7 @@
 #include "analysis/statistics/modes.h"
 #include "analysis/statistics/sample.h"
 
-enum pb_latency_rule { PB_LATENCY_EDGE, PB_LATENCY_MEDIAN, PB_LATENCY_MEAN, PB_LATENCY_LAPS };
+enum pb_latency_rule { PB_LATENCY_EDGE, PB_LATENCY_MEDIAN, PB_LATENCY_MEAN, PB_LATENCY_PASSES };
 
 enum { PB_LATENCY_MODES_LISTED = 4 };
 
@@ -29,19 +29,19 @@ struct pb_latency_estimate {
     double mode_cycles[PB_LATENCY_MODES_LISTED]; /* medians of the lowest kinds; for people */
     size_t modes;                                /* kinds of access in the whole sample */
     double largest_share;                        /* of the largest kind */
-    double lap_cycles;                           /* median of the laps; NaN: none */
-    bool laps_agree;       /* within a cycle, or 2% where the accesses spread; true without laps */
-    size_t accesses;       /* that were used */
-    struct pb_votes votes; /* blocks of the trace, and the laps */
+    double pass_cycles;                          /* median of the passes; NaN: none */
+    bool passes_agree; /* within a cycle, or 2% where the accesses spread; true without passes */
+    size_t accesses;   /* that were used */
+    struct pb_votes votes; /* blocks of the trace, and the passes */
 };
 
 /*
  * cycles  latencies in order of measurement, overhead subtracted
- * laps    averages of timed laps over the same accesses; may be empty
+ * passes    averages of timed passes over the same accesses; may be empty
  *
  * PB_NOT_FOUND  neither holds anything; err says so
  */
-enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct pb_sample *laps,
+enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct pb_sample *passes,
                                    struct pb_latency_estimate *latency_out, struct pb_error *err);
 
 /*

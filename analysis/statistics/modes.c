@@ -11,7 +11,7 @@ static const double half_window_cycles = 1.5;
 /* Peaks are compared over many places, hence four standard deviations of the log density. */
 static const double significance_sigmas = 4.0;
 
-/* A walk over the distribution, upwards. */
+/* A window over the distribution, upwards. */
 struct density {
     const double *sorted;
     size_t count;
@@ -21,26 +21,26 @@ struct density {
 };
 
 /* Members per cycle around x; x must not fall from call to call. */
-static double density_at(struct density *walk, double x)
+static double density_at(struct density *window, double x)
 {
-    const double *v = walk->sorted;
+    const double *v = window->sorted;
     size_t low, high;
 
-    while (walk->first < walk->count && v[walk->first] < x - half_window_cycles)
-        walk->first++;
-    while (walk->end < walk->count && v[walk->end] <= x + half_window_cycles)
-        walk->end++;
-    low = walk->first;
-    high = walk->end > walk->first ? walk->end : walk->first;
-    if (high - low >= walk->neighbours)
+    while (window->first < window->count && v[window->first] < x - half_window_cycles)
+        window->first++;
+    while (window->end < window->count && v[window->end] <= x + half_window_cycles)
+        window->end++;
+    low = window->first;
+    high = window->end > window->first ? window->end : window->first;
+    if (high - low >= window->neighbours)
         return (double)(high - low) / (2.0 * half_window_cycles);
 
-    for (low = walk->nearest; low + walk->neighbours < walk->count; low++)
-        if (x - v[low] <= v[low + walk->neighbours] - x)
+    for (low = window->nearest; low + window->neighbours < window->count; low++)
+        if (x - v[low] <= v[low + window->neighbours] - x)
             break;
-    walk->nearest = low;
-    high = low + walk->neighbours;
-    return (double)walk->neighbours / (2.0 * fmax(x - v[low], v[high - 1] - x));
+    window->nearest = low;
+    high = low + window->neighbours;
+    return (double)window->neighbours / (2.0 * fmax(x - v[low], v[high - 1] - x));
 }
 
 static void close_mode(const double *sorted, size_t first, size_t end, struct pb_mode *mode_out)
@@ -75,7 +75,7 @@ static double next_place(const double *sorted, size_t count, size_t *at, double 
 size_t pb_modes_find(const double *sorted, size_t count, size_t max, struct pb_mode *modes_out)
 {
     size_t neighbours = (size_t)ceil(sqrt((double)count)), first = 0, found = 0, at = 0;
-    struct density walk = {sorted, count, neighbours, 0, 0, 0};
+    struct density window = {sorted, count, neighbours, 0, 0, 0};
     double ratio, x, peak = 0.0, valley = 0.0, valley_place = 0.0;
 
     if (count == 0)
@@ -83,7 +83,7 @@ size_t pb_modes_find(const double *sorted, size_t count, size_t max, struct pb_m
     ratio = fmax(2.0, exp(significance_sigmas * sqrt(2.0 / (double)neighbours)));
     x = sorted[0];
     while (x < INFINITY) {
-        double here = density_at(&walk, x);
+        double here = density_at(&window, x);
 
         if (here >= ratio * valley && peak >= ratio * valley && valley > 0.0 && found + 1 < max) {
             size_t begin, end;

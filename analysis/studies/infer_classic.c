@@ -227,7 +227,7 @@ struct curve {
     size_t count;
 };
 
-/* Laps of phase "wong", each size once, in rising order as they were taken. */
+/* Passes of phase "wong", each size once, in rising order as they were taken. */
 static void read_curve(const struct pb_series *series, struct curve *curve_out)
 {
     static const struct pb_pick pick = {NULL, "timed", "wong"};

@@ -74,7 +74,7 @@ static struct pb_estimate cost_of_row(const struct pb_matrix *matrix, size_t row
                                       double *slowdown_out, struct pb_votes *votes)
 {
     double barriers[PLACES_MAX], cycles[PLACES_MAX], value;
-    size_t count = pb_axes_walk(matrix, 1, row * matrix->axes[1].length, barriers, cycles);
+    size_t count = pb_axes_row(matrix, 1, row * matrix->axes[1].length, barriers, cycles);
     struct pb_estimate cost;
 
     *slowdown_out = NAN;
@@ -145,7 +145,7 @@ struct spill {
 static bool find_spill(const struct pb_matrix *matrix, size_t row, struct spill *spill_out)
 {
     double variables[PLACES_MAX], cycles[PLACES_MAX], most = 0.0;
-    size_t count = pb_axes_walk(matrix, 1, row * matrix->axes[1].length, variables, cycles);
+    size_t count = pb_axes_row(matrix, 1, row * matrix->axes[1].length, variables, cycles);
     size_t first = 0, last;
 
     if (count > 2 && cycles[0] < optimised_share * cycles[1])

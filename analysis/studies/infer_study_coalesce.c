@@ -59,34 +59,34 @@ static enum pb_status open_study(const struct pb_case *at, struct study *study_o
 }
 
 /* Cycles of a read by one warp over the parameter. Returns how many places. */
-static size_t walk_bytes(const struct study *study, const char *kind, double *bytes_out,
-                         double *cycles_out)
+static size_t chase_bytes(const struct study *study, const char *kind, double *bytes_out,
+                          double *cycles_out)
 {
     const struct pb_matrix *matrix = study->matrix;
     size_t place = pb_axis_label(&matrix->axes[KIND], kind), count;
 
     if (place == matrix->axes[KIND].length)
         return 0;
-    count = pb_axes_walk(matrix, BYTES,
-                         place * pb_axes_step(matrix, KIND) +
-                             study->warp * pb_axes_step(matrix, THREADS),
-                         bytes_out, cycles_out);
+    count = pb_axes_row(matrix, BYTES,
+                        place * pb_axes_step(matrix, KIND) +
+                            study->warp * pb_axes_step(matrix, THREADS),
+                        bytes_out, cycles_out);
     for (size_t i = 0; i < count; i++)
         cycles_out[i] /= READS;
     return count;
 }
 
 /* Cycles of a read at one offset over the threads, up to two warps. */
-static size_t walk_threads(const struct study *study, size_t offset, double *threads_out,
-                           double *cycles_out)
+static size_t chase_threads(const struct study *study, size_t offset, double *threads_out,
+                            double *cycles_out)
 {
     const struct pb_matrix *matrix = study->matrix;
     size_t place = pb_axis_label(&matrix->axes[KIND], "offset"), count, kept = 0;
 
     if (place == matrix->axes[KIND].length)
         return 0;
-    count = pb_axes_walk(matrix, THREADS, place * pb_axes_step(matrix, KIND) + offset, threads_out,
-                         cycles_out);
+    count = pb_axes_row(matrix, THREADS, place * pb_axes_step(matrix, KIND) + offset, threads_out,
+                        cycles_out);
     while (kept < count && threads_out[kept] <= 2.0 * matrix->axes[THREADS].values[study->warp])
         cycles_out[kept++] /= READS;
     return kept;
@@ -120,7 +120,7 @@ static void state_slowdown(const struct pb_case *at, const struct pb_plateau *pl
 static void state_window(const struct pb_case *at, const struct study *study)
 {
     double bytes[PLACES_MAX] = {0}, cycles[PLACES_MAX] = {0};
-    size_t count = walk_bytes(study, "offset", bytes, cycles);
+    size_t count = chase_bytes(study, "offset", bytes, cycles);
     struct pb_error reason = PB_ERROR_INIT;
     struct pb_votes votes = {0, 0};
     struct pb_plateau plateau;
@@ -162,7 +162,7 @@ static void state_lanes(const struct pb_case *at, const struct study *study)
 {
     double threads[PLACES_MAX], cycles[PLACES_MAX];
     size_t offset = offset_apart(at, study);
-    size_t count = walk_threads(study, offset, threads, cycles);
+    size_t count = chase_threads(study, offset, threads, cycles);
     struct pb_error reason = PB_ERROR_INIT;
     struct pb_votes votes = {0, 0};
     struct pb_plateau plateau;
@@ -192,7 +192,7 @@ static void state_ratio(const struct pb_case *at, const struct study *study, con
                         const char *answer, const char *meaning)
 {
     double bytes[PLACES_MAX], cycles[PLACES_MAX], ratios[PLACES_MAX], median;
-    size_t count = walk_bytes(study, kind, bytes, cycles), half = count / 2;
+    size_t count = chase_bytes(study, kind, bytes, cycles), half = count / 2;
     struct pb_parameter *parameter = pb_case_answer(at, answer);
     struct pb_votes votes = {0, 0};
 

@@ -102,7 +102,7 @@ static bool is_slower(const struct jumps *jumps, const struct jumps *later)
                                later->sorted.count) >= clear_share;
 }
 
-/* The walk over all sizes: where it steps up, and how surely. */
+/* The chase over all sizes: where it steps up, and how surely. */
 struct steps {
     struct pb_estimate lines[LEVELS_MAX];
     size_t count;

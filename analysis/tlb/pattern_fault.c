@@ -158,7 +158,8 @@ const char *pb_pattern_mixture(const struct pb_case *at, const struct pb_pattern
     return NULL;
 }
 
-/* What hits take where they are of one kind, by P1 or else by walks in L2 alone; NaN: they are not.
+/* What hits take where they are of one kind, by P1 or else by chases in L2 alone; NaN: they are
+ * not.
  */
 static double kind_of_hits(const struct pb_case *at, const struct pb_pattern_slice *hits)
 {

@@ -114,7 +114,7 @@ enum pb_status pb_observe(struct pb_features *features,
     pb_sample_clear(&extractor.shared_cycles);
     pb_sample_clear(&extractor.sm_cycles);
     pb_sample_clear(&extractor.l2_cycles);
-    pb_sample_clear(&extractor.lap_mhz);
+    pb_sample_clear(&extractor.pass_mhz);
     free(extractor.method_versions);
     return extractor.status;
 }

@@ -24,8 +24,8 @@
 
 enum { LEAST_ACCESSES = 200 };
 
-/* A lap shorter than this says little of the clock: the timer may step by a microsecond. */
-static const double least_lap_ns = 200e3;
+/* A pass shorter than this says little of the clock: the timer may step by a microsecond. */
+static const double least_pass_ns = 200e3;
 
 static const struct class_kind {
     const char *name, *test; /* where most of them are */
@@ -96,7 +96,7 @@ static void collect_shared(struct pb_extractor *extractor, const struct pb_serie
     }
 }
 
-/* The SM clock while this test ran, as its long laps saw it. */
+/* The SM clock while this test ran, as its long passes saw it. */
 static void collect_clock(struct pb_extractor *extractor, const struct pb_series *series)
 {
     struct pb_sample mhz = {NULL, 0, 0};
@@ -107,13 +107,13 @@ static void collect_clock(struct pb_extractor *extractor, const struct pb_series
 
         if (point->sm_id >= 0 && extractor->chase_sm < 0)
             extractor->chase_sm = point->sm_id;
-        if (point->timed > 0 && point->total_ns >= least_lap_ns)
+        if (point->timed > 0 && point->total_ns >= least_pass_ns)
             extractor->status = pb_sample_add(
                 &mhz, 1e3 * (double)point->total_cycles / point->total_ns, extractor->err);
     }
     median = pb_extractor_median(extractor, &mhz, &noise);
     if (extractor->status == PB_OK && isfinite(median))
-        extractor->status = pb_sample_add(&extractor->lap_mhz, median, extractor->err);
+        extractor->status = pb_sample_add(&extractor->pass_mhz, median, extractor->err);
     pb_sample_clear(&mhz);
 }
 
@@ -287,8 +287,8 @@ static void put_clock(struct pb_extractor *extractor)
 {
     struct pb_sample sorted = {NULL, 0, 0};
 
-    if (extractor->status == PB_OK && extractor->lap_mhz.count > 1)
-        extractor->status = pb_sample_sorted(&extractor->lap_mhz, &sorted, extractor->err);
+    if (extractor->status == PB_OK && extractor->pass_mhz.count > 1)
+        extractor->status = pb_sample_sorted(&extractor->pass_mhz, &sorted, extractor->err);
     if (sorted.count > 1)
         pb_extractor_put(extractor, "sm_latency", "clock", "lowest_over_highest",
                          pb_reading_plain(sorted.values[0] / sorted.values[sorted.count - 1]));

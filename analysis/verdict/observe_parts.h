@@ -33,7 +33,7 @@ struct pb_extractor {
     struct pb_sample sm_cycles; /* by how many cycles loads that never left their SM took longer
                                    than their median, sorted: how far its time stamps repeat */
     struct pb_sample l2_cycles; /* median hit of each test */
-    struct pb_sample lap_mhz;   /* the SM clock as long laps saw it, by test */
+    struct pb_sample pass_mhz;  /* the SM clock as long passes saw it, by test */
     int64_t chase_sm;           /* where the chases ran; -1: not known */
     double mismatches;          /* words found wrong, by all tests */
     double mismatch_address;    /* of one of them; NaN: not told */

@@ -11,7 +11,7 @@
 /* The tests of the battery that tell of translation. */
 extern const char planted_tests[];
 
-/* A drawn device with an L2 that holds all lines of a walk, without noise. */
+/* A drawn device with an L2 that holds all lines of a chase, without noise. */
 struct blind_profile planted_device(void);
 
 /* LRU; ways[sets]. */

@@ -70,8 +70,8 @@ void synthetic_constant(struct pb_series *series, struct synthetic_noise *noise,
     free(latency);
 }
 
-void synthetic_lap(struct pb_series *series, const char *path, const char *phase,
-                   uint64_t footprint_bytes, uint64_t stride_bytes, uint64_t loads, uint64_t total)
+void synthetic_pass(struct pb_series *series, const char *path, const char *phase,
+                    uint64_t footprint_bytes, uint64_t stride_bytes, uint64_t loads, uint64_t total)
 {
     struct pb_point point = make_point(path, "timed", phase, footprint_bytes, stride_bytes);
 
@@ -106,9 +106,10 @@ static bool access_line(const struct synthetic_cache *cache, struct slot *slots,
     return false;
 }
 
-void synthetic_walk(struct pb_series *series, const struct synthetic_cache *cache,
-                    struct synthetic_noise *noise, const char *path, const char *phase,
-                    uint64_t footprint_bytes, uint64_t stride_bytes, unsigned warm_laps, bool timed)
+void synthetic_chase(struct pb_series *series, const struct synthetic_cache *cache,
+                     struct synthetic_noise *noise, const char *path, const char *phase,
+                     uint64_t footprint_bytes, uint64_t stride_bytes, unsigned warm_passes,
+                     bool timed)
 {
     struct pb_point point =
         make_point(path, timed ? "timed" : "traced", phase, footprint_bytes, stride_bytes);
@@ -117,17 +118,17 @@ void synthetic_walk(struct pb_series *series, const struct synthetic_cache *cach
     uint32_t *latency = calloc(count + 1, sizeof(*latency));
     uint64_t *index = calloc(count + 1, sizeof(*index)), time = 1;
 
-    for (unsigned lap = 0; lap <= warm_laps; lap++) {
+    for (unsigned pass = 0; pass <= warm_passes; pass++) {
         for (size_t i = 0; i < count; i++) {
             bool hit = access_line(cache, slots, noise, i * stride_bytes, time++);
             uint32_t cycles = hit ? cache->hit_cycles : cache->miss_cycles;
 
             index[i] = i * stride_bytes;
             latency[i] = synthetic_latency(noise, cycles);
-            point.total_cycles += lap == warm_laps && timed ? cycles : 0;
+            point.total_cycles += pass == warm_passes && timed ? cycles : 0;
         }
     }
-    point.warm = warm_laps * count;
+    point.warm = warm_passes * count;
     point.count = point.window = timed ? 0 : count;
     point.timed = timed ? count : 0;
     point.overhead_cycles = noise->overhead_cycles;
@@ -148,7 +149,7 @@ static void add_references(struct pb_series *series, const struct synthetic_cach
                            struct synthetic_noise *noise, const char *path)
 {
     synthetic_constant(series, noise, path, "reference", cache->hit_cycles, 512);
-    synthetic_lap(series, path, "reference", 1024, 32, 4096, (uint64_t)4096 * cache->hit_cycles);
+    synthetic_pass(series, path, "reference", 1024, 32, 4096, (uint64_t)4096 * cache->hit_cycles);
     if (strcmp(path, "global_ca") == 0)
         synthetic_constant(series, noise, "global_cg", "reference", cache->miss_cycles, 512);
     synthetic_constant(series, noise, path, "miss", cache->miss_cycles, 512);
@@ -162,15 +163,15 @@ void synthetic_capacity(struct pb_recording *recording, const struct synthetic_c
 
     add_references(series, cache, noise, path);
     for (uint64_t footprint = capacity / 16; footprint <= 2 * capacity; footprint *= 2)
-        synthetic_walk(series, cache, noise, path, "coarse", footprint, unit, 2, true);
+        synthetic_chase(series, cache, noise, path, "coarse", footprint, unit, 2, true);
     for (uint64_t step = capacity / 4; step >= unit; step /= 2) {
-        synthetic_walk(series, cache, noise, path, "bisect", capacity + step, unit, 2, false);
-        synthetic_walk(series, cache, noise, path, "bisect", capacity - step, unit, 2, false);
+        synthetic_chase(series, cache, noise, path, "bisect", capacity + step, unit, 2, false);
+        synthetic_chase(series, cache, noise, path, "bisect", capacity - step, unit, 2, false);
     }
-    synthetic_walk(series, cache, noise, path, "bisect", capacity, unit, 2, false);
+    synthetic_chase(series, cache, noise, path, "bisect", capacity, unit, 2, false);
     for (uint64_t i = 0; i <= 16; i++)
-        synthetic_walk(series, cache, noise, path, "fine", capacity + i * capacity / 16, unit, 2,
-                       true);
+        synthetic_chase(series, cache, noise, path, "fine", capacity + i * capacity / 16, unit, 2,
+                        true);
 }
 
 void synthetic_line(struct pb_recording *recording, const struct synthetic_cache *cache,
@@ -181,12 +182,13 @@ void synthetic_line(struct pb_recording *recording, const struct synthetic_cache
     struct pb_series *series = &recording->series;
 
     add_references(series, cache, noise, path);
-    synthetic_walk(series, cache, noise, path, "cold", 4096, 8, 0, false);
+    synthetic_chase(series, cache, noise, path, "cold", 4096, 8, 0, false);
     for (size_t i = 0; i < sizeof(excess) / sizeof(excess[0]); i++)
-        synthetic_walk(series, cache, noise, path, "overflow", capacity + excess[i], unit, 2,
-                       false);
+        synthetic_chase(series, cache, noise, path, "overflow", capacity + excess[i], unit, 2,
+                        false);
     for (unsigned i = 0; i < 4; i++)
-        synthetic_walk(series, cache, noise, path, "stride", capacity / 4 * 5, unit << i, 2, false);
+        synthetic_chase(series, cache, noise, path, "stride", capacity / 4 * 5, unit << i, 2,
+                        false);
 }
 
 void synthetic_clock(struct pb_recording *recording, double mhz, double mhz_later)

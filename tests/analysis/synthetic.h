@@ -1,8 +1,8 @@
 /*
  * Recordings with known truth, for tests of the inference.
  *
- * A toy cache (LRU or random, with sectors, with several lines of one set in a row) walks through
- * arrays as the battery does. It shares nothing with the simulated devices, nor with the inference.
+ * A toy cache (LRU or random, with sectors, with several lines of one set in a row) answers
+ * chases as the battery takes them. It shares nothing with the simulated devices, nor with the inference.
  */
 #ifndef PB_TESTS_ANALYSIS_SYNTHETIC_H
 #define PB_TESTS_ANALYSIS_SYNTHETIC_H
@@ -39,15 +39,16 @@ uint32_t synthetic_latency(struct synthetic_noise *noise, uint32_t cycles);
 void synthetic_constant(struct pb_series *series, struct synthetic_noise *noise, const char *path,
                         const char *phase, uint32_t cycles, size_t count);
 
-/* A timed lap of `loads` loads in `total` cycles. */
-void synthetic_lap(struct pb_series *series, const char *path, const char *phase,
-                   uint64_t footprint_bytes, uint64_t stride_bytes, uint64_t loads, uint64_t total);
+/* A timed pass of `loads` loads in `total` cycles. */
+void synthetic_pass(struct pb_series *series, const char *path, const char *phase,
+                    uint64_t footprint_bytes, uint64_t stride_bytes, uint64_t loads,
+                    uint64_t total);
 
-/* One sequential walk: warm_laps untouched ones, then one lap traced, or timed. */
-void synthetic_walk(struct pb_series *series, const struct synthetic_cache *cache,
-                    struct synthetic_noise *noise, const char *path, const char *phase,
-                    uint64_t footprint_bytes, uint64_t stride_bytes, unsigned warm_laps,
-                    bool timed);
+/* One sequential chase: warm_passes untouched ones, then one pass traced, or timed. */
+void synthetic_chase(struct pb_series *series, const struct synthetic_cache *cache,
+                     struct synthetic_noise *noise, const char *path, const char *phase,
+                     uint64_t footprint_bytes, uint64_t stride_bytes, unsigned warm_passes,
+                     bool timed);
 
 /* All phases of a capacity test and of a line test, as the battery takes them. */
 void synthetic_capacity(struct pb_recording *recording, const struct synthetic_cache *cache,

@@ -124,7 +124,7 @@ static void test_miss__loads_past_it_are_sooner_by_a_level_or_by_their_way(void 
     }
 }
 
-static void test_l1__laps_that_disagree_lower_the_confidence(void **state)
+static void test_l1__passes_that_disagree_lower_the_confidence(void **state)
 {
     struct synthetic_noise noise = noisy;
     struct device device = {0};
@@ -133,7 +133,7 @@ static void test_l1__laps_that_disagree_lower_the_confidence(void **state)
 
     (void)state;
     synthetic_constant(series, &noise, "global_ca", "reference", 33, 512);
-    synthetic_lap(series, "global_ca", "reference", 1024, 32, 1000, 39000);
+    synthetic_pass(series, "global_ca", "reference", 1024, 32, 1000, 39000);
     synthetic_constant(series, &noise, "global_cg", "reference", 260, 512);
     device_infer(&device);
     latency = device_parameter(&device, "l1", "latency_cycles");
@@ -176,7 +176,7 @@ static void test_l1__smaller_while_recording_takes_the_finer_edge(void **state)
     for (size_t i = 0; i < series->point_count; i++)
         series->points[i].carveout_bytes = 4096;
     for (uint64_t footprint = 4096; footprint <= 32768; footprint *= 2) /* unhindered, but coarse */
-        synthetic_walk(series, &caches[0], &noise, "global_ca", "coarse", footprint, 128, 2, true);
+        synthetic_chase(series, &caches[0], &noise, "global_ca", "coarse", footprint, 128, 2, true);
     device_infer(&device);
     assert_value(&device, "l1", "size_bytes", 12288);
     assert_non_null(
@@ -185,7 +185,7 @@ static void test_l1__smaller_while_recording_takes_the_finer_edge(void **state)
 }
 
 /* The reference is an array of a part of L2, by the driver, which may be L3: it does not fit. */
-static void test_size__a_reference_that_overflows_is_none_for_laps(void **state)
+static void test_size__a_reference_that_overflows_is_none_for_passes(void **state)
 {
     const struct synthetic_cache cache = {32, 32, 32, 1024, 1, false, 227, 401};
     struct synthetic_noise noise = noisy;
@@ -194,10 +194,10 @@ static void test_size__a_reference_that_overflows_is_none_for_laps(void **state)
 
     (void)state;
     synthetic_constant(series, &noise, "global_cg", "reference", 227, 512);
-    synthetic_lap(series, "global_cg", "reference", 36608, 32, 4096, 4096 * 264);
+    synthetic_pass(series, "global_cg", "reference", 36608, 32, 4096, 4096 * 264);
     synthetic_constant(series, &noise, "global_cg", "miss", 401, 512);
     for (uint64_t footprint = 16384; footprint <= 65536; footprint += 1024)
-        synthetic_walk(series, &cache, &noise, "global_cg", "fine", footprint, 32, 2, true);
+        synthetic_chase(series, &cache, &noise, "global_cg", "fine", footprint, 32, 2, true);
     device_infer(&device);
     assert_value(&device, "l2", "size_bytes", 32768);
     device_clear(&device);
@@ -213,7 +213,7 @@ static void test_size__too_coarse_a_sweep_is_no_size(void **state)
     synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
     synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
     for (uint64_t footprint = 4096; footprint <= 32768; footprint *= 2)
-        synthetic_walk(series, &caches[0], &noise, "global_cg", "coarse", footprint, 128, 2, true);
+        synthetic_chase(series, &caches[0], &noise, "global_cg", "coarse", footprint, 128, 2, true);
     device_infer(&device);
     assert_none(&device, "l2", "size_bytes",
                 "misses begin somewhere between 16384 and 32768 bytes");
@@ -221,7 +221,7 @@ static void test_size__too_coarse_a_sweep_is_no_size(void **state)
     device_clear(&device);
 }
 
-/* A line is an eighth of it, and nothing less can be walked. */
+/* A line is an eighth of it, and nothing less can be loaded. */
 static void test_size__of_few_lines_is_exact(void **state)
 {
     static const struct synthetic_cache tiny = {32, 32, 32, 4, 2, false, 90, 210};
@@ -233,7 +233,7 @@ static void test_size__of_few_lines_is_exact(void **state)
     synthetic_constant(series, &noise, "global_cg", "reference", 90, 512);
     synthetic_constant(series, &noise, "global_cg", "miss", 210, 512);
     for (uint64_t footprint = 32; footprint <= 512; footprint += 32)
-        synthetic_walk(series, &tiny, &noise, "global_cg", "fine", footprint, 32, 2, true);
+        synthetic_chase(series, &tiny, &noise, "global_cg", "fine", footprint, 32, 2, true);
     device_infer(&device);
     assert_value(&device, "l2", "size_bytes", 256);
     device_clear(&device);
@@ -249,14 +249,15 @@ static void test_size__nothing_overflows_says_up_to_where(void **state)
     synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
     synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
     for (uint64_t footprint = 2048; footprint <= 8192; footprint *= 2)
-        synthetic_walk(series, &caches[0], &noise, "global_cg", "bisect", footprint, 128, 2, false);
+        synthetic_chase(series, &caches[0], &noise, "global_cg", "bisect", footprint, 128, 2,
+                        false);
     device_infer(&device);
     assert_none(&device, "l2", "size_bytes", "no misses up to the largest footprint, 8192 bytes");
     device_clear(&device);
 }
 
-/* Cold walks miss as far down as there is a cache: what they cost is no miss of this level. */
-static void test_level__cold_walks_either_way_are_no_steady_ones(void **state)
+/* Cold chases miss as far down as there is a cache: what they cost is no miss of this level. */
+static void test_level__cold_chases_either_way_are_no_steady_ones(void **state)
 {
     static const char *const phases[] = {"cold", "backward"};
 
@@ -280,8 +281,8 @@ static void test_level__cold_walks_either_way_are_no_steady_ones(void **state)
     }
 }
 
-/* Of laps in which a set's nine lines miss, those with a spike too are the slowest. */
-static void test_level__spikes_in_laps_of_few_misses_are_no_misses(void **state)
+/* Of passes in which a set's nine lines miss, those with a spike too are the slowest. */
+static void test_level__spikes_in_passes_of_few_misses_are_no_misses(void **state)
 {
     static const struct synthetic_cache cache = {32, 32, 32, 32, 8, false, 26, 98};
     struct synthetic_noise noise = {20, 2, 1e-3, 425, 1};
@@ -296,8 +297,8 @@ static void test_level__spikes_in_laps_of_few_misses_are_no_misses(void **state)
     synthetic_constant(&recording->series, &noise, "global_cg", "reference", 26, 512);
     synthetic_constant(&recording->series, &noise, "global_cg", "miss", 98, 512);
     for (int i = 0; i < 256; i++)
-        synthetic_walk(&recording->series, &cache, &noise, "global_cg", "conflict", 8224, 32, 2,
-                       false);
+        synthetic_chase(&recording->series, &cache, &noise, "global_cg", "conflict", 8224, 32, 2,
+                        false);
     assert_int_equal(pb_level_open_classified(&at, &level, &err), PB_OK);
     assert_true(pb_band_holds(level.classes.miss, 100));
     assert_false(pb_band_holds(level.classes.miss, 26 + 425));
@@ -372,15 +373,15 @@ int main(void)
         cmocka_unit_test(test_cache__is_exact_with_jitter_and_spikes),
         cmocka_unit_test(test_l1__path_past_it_is_as_fast_means_not_cached),
         cmocka_unit_test(test_miss__loads_past_it_are_sooner_by_a_level_or_by_their_way),
-        cmocka_unit_test(test_l1__laps_that_disagree_lower_the_confidence),
+        cmocka_unit_test(test_l1__passes_that_disagree_lower_the_confidence),
         cmocka_unit_test(test_l1__without_a_miss_phase_the_sweep_shows_misses),
         cmocka_unit_test(test_l1__smaller_while_recording_takes_the_finer_edge),
-        cmocka_unit_test(test_size__a_reference_that_overflows_is_none_for_laps),
+        cmocka_unit_test(test_size__a_reference_that_overflows_is_none_for_passes),
         cmocka_unit_test(test_size__too_coarse_a_sweep_is_no_size),
         cmocka_unit_test(test_size__of_few_lines_is_exact),
         cmocka_unit_test(test_size__nothing_overflows_says_up_to_where),
-        cmocka_unit_test(test_level__cold_walks_either_way_are_no_steady_ones),
-        cmocka_unit_test(test_level__spikes_in_laps_of_few_misses_are_no_misses),
+        cmocka_unit_test(test_level__cold_chases_either_way_are_no_steady_ones),
+        cmocka_unit_test(test_level__spikes_in_passes_of_few_misses_are_no_misses),
         cmocka_unit_test(test_policy__of_a_set_that_lost_a_way_is_not_the_caches),
     };
 

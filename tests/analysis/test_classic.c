@@ -60,7 +60,7 @@ static void test_m16_section_4_1__wong_contradicts_saavedra(void **state)
 
 /* ---- curves ---- */
 
-/* Laps over 30 to 79 lines; every `width` lines beyond the 32nd the average steps up. */
+/* Passes over 30 to 79 lines; every `width` lines beyond the 32nd the average steps up. */
 static void record_wong(struct device *device, size_t width, double noise)
 {
     struct pb_series *series = &device_record(device, "classic_wong")->series;
@@ -70,8 +70,8 @@ static void record_wong(struct device *device, size_t width, double noise)
         double full = lines > 32 ? (double)((lines - 33) / width + 1) * (double)width / 47.0 : 0.0;
         double jitter = noise * synthetic_latency(&chance, 0) / 100.0;
 
-        synthetic_lap(series, "texture", "wong", lines * 64, 64, 1000,
-                      (uint64_t)(1000.0 * (100.0 + 100.0 * fmin(full, 1.0) + jitter)));
+        synthetic_pass(series, "texture", "wong", lines * 64, 64, 1000,
+                       (uint64_t)(1000.0 * (100.0 + 100.0 * fmin(full, 1.0) + jitter)));
     }
 }
 
@@ -115,7 +115,7 @@ static void test_saavedra__a_flat_graph_shows_nothing(void **state)
     assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
     for (size_t i = 0; i < 16; i++)
         matrix->values[i] = 100.0 + (double)(i % 3);
-    synthetic_lap(&recording->series, "texture", "saavedra", 1024, 8, 1, 100);
+    synthetic_pass(&recording->series, "texture", "saavedra", 1024, 8, 1, 100);
     device_infer(&device);
     assert_none(&device, "texture", "saavedra_size_bytes", "none of 4 arrays has misses");
     device_clear(&device);

@@ -203,7 +203,7 @@ static void test_consistency__line_that_is_known_bounds_what_is_hidden(void **st
     pb_parameters_clear(&set);
 }
 
-/* Random victims behind a prefetcher: the first laps that overflow may not miss, and the same
+/* Random victims behind a prefetcher: the first passes that overflow may not miss, and the same
  * beside a carve-out. Of other victims all lines miss soon. */
 static void test_consistency__prefetched_lines_hide_first_misses(void **state)
 {

@@ -31,39 +31,39 @@ static struct synthetic_noise noise_of(uint32_t jitter, double spikes)
 static void test_latency__sharp_takes_the_lower_edge(void **state)
 {
     struct synthetic_noise noise = noise_of(2, 1e-3);
-    struct pb_sample sample = {0}, laps = {0};
+    struct pb_sample sample = {0}, passes = {0};
     struct pb_latency_estimate latency;
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
-    assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, &err), PB_NOT_FOUND);
+    assert_int_equal(pb_latency_estimate(&sample, &passes, &latency, &err), PB_NOT_FOUND);
     add_kind(&sample, &noise, 96, 2000);
-    assert_int_equal(pb_sample_add(&laps, 96.4, &err), PB_OK);
-    assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, &err), PB_OK);
+    assert_int_equal(pb_sample_add(&passes, 96.4, &err), PB_OK);
+    assert_int_equal(pb_latency_estimate(&sample, &passes, &latency, &err), PB_OK);
     assert_int_equal(latency.rule, PB_LATENCY_EDGE);
-    assert_true(latency.laps_agree);
+    assert_true(latency.passes_agree);
     assert_float_equal(latency.cycles.value, 96, 0);
     assert_true(latency.cycles.low <= 96 && latency.cycles.high >= 96.4);
     assert_float_equal(pb_votes_confidence(&latency.votes), 10.0 / 11.0, 1e-12);
 
-    laps.values[0] = 99;
-    assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, &err), PB_OK);
-    assert_false(latency.laps_agree);
+    passes.values[0] = 99;
+    assert_int_equal(pb_latency_estimate(&sample, &passes, &latency, &err), PB_OK);
+    assert_false(latency.passes_agree);
     assert_true(latency.cycles.high >= 99);
     assert_true(pb_votes_confidence(&latency.votes) < 0.51);
-    pb_sample_clear(&laps);
+    pb_sample_clear(&passes);
     pb_sample_clear(&sample);
 }
 
 static void test_latency__spread_takes_the_median_with_an_interval(void **state)
 {
     struct synthetic_noise noise = noise_of(60, 0);
-    struct pb_sample sample = {0}, laps = {0};
+    struct pb_sample sample = {0}, passes = {0};
     struct pb_latency_estimate latency;
 
     (void)state;
     add_kind(&sample, &noise, 240, 4000);
-    assert_int_equal(pb_latency_estimate(&sample, &laps, &latency, NULL), PB_OK);
+    assert_int_equal(pb_latency_estimate(&sample, &passes, &latency, NULL), PB_OK);
     assert_int_equal(latency.rule, PB_LATENCY_MEDIAN);
     assert_float_equal(latency.cycles.value, 270, 3);
     assert_true(latency.cycles.low < latency.cycles.value);

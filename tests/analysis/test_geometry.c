@@ -1,5 +1,5 @@
 /*
- * Geometries of caches with known truth: a toy set-associative cache is walked over an array that
+ * Geometries of caches with known truth: a toy set-associative cache is loaded over an array that
  * fits and one line more, and the likeliest hypothesis must be the toy.
  */
 #include <setjmp.h>

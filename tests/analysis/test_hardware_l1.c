@@ -27,7 +27,8 @@ static size_t hashed_set(uint64_t address)
     return set;
 }
 
-/* A lap over `lines` lines and X: those of X's set miss if it is full; of a full store any five. */
+/* A pass over `lines` lines and X: those of X's set miss if it is full; of a full store any five.
+ */
 static void add_conflict(struct pb_series *series, struct synthetic_noise *noise, const char *phase,
                          size_t lines, uint64_t x)
 {
@@ -48,10 +49,10 @@ static void add_conflict(struct pb_series *series, struct synthetic_noise *noise
     for (size_t i = 0; i < lines; i++)
         filled += hashed_set(i * HASHED_LINE) == hashed_set(x);
     for (size_t i = 0; i <= lines; i++) {
-        bool crowded = filled == HASHED_WAYS && hashed_set(i * HASHED_LINE) == hashed_set(x);
+        bool overflowing = filled == HASHED_WAYS && hashed_set(i * HASHED_LINE) == hashed_set(x);
 
         index[i] = i < lines ? i * HASHED_LINE : x;
-        latency[i] = 2 + ((i < lines ? crowded : filled == HASHED_WAYS) ? 280 : 32);
+        latency[i] = 2 + ((i < lines ? overflowing : filled == HASHED_WAYS) ? 280 : 32);
     }
     for (int i = 0; i < 5 && lines + 1 >= STORE_LINES; i++)
         latency[synthetic_random(noise, lines)] = 2 + 280;
@@ -78,7 +79,7 @@ static void record_sets(struct device *device, bool shorter)
 }
 
 /* An H200's L1: its store is full before its sets are, and then all lines conflict with all. */
-static void test_sets__laps_that_leave_room_in_the_store_show_them(void **state)
+static void test_sets__passes_that_leave_room_in_the_store_show_them(void **state)
 {
     struct device device = {0};
 
@@ -227,7 +228,7 @@ static void test_policy__an_lru_by_the_same_chases_is_one(void **state)
     device_clear(&device);
 }
 
-/* Walks by one path after each of two; `crossing`: what the other's lines look like by it. */
+/* Chases by one path after each of two; `crossing`: what the other's lines look like by it. */
 static void record_sharing(struct pb_series *series, const char *path, const char *other,
                            uint32_t crossing, uint32_t evicted)
 {
@@ -290,7 +291,7 @@ static void test_sharing__prefetched_lines_are_no_shared_ones(void **state)
     device_clear(&device);
 }
 
-/* Recordings of older batteries hold no such walks. */
+/* Recordings of older batteries hold no such chases. */
 static void test_sharing__without_evictions_the_room_is_open(void **state)
 {
     struct device device = {0};
@@ -310,7 +311,7 @@ static void test_sharing__without_evictions_the_room_is_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets__laps_that_leave_room_in_the_store_show_them),
+        cmocka_unit_test(test_sets__passes_that_leave_room_in_the_store_show_them),
         cmocka_unit_test(test_sets__a_full_store_alone_shows_none),
         cmocka_unit_test(test_policy__a_set_that_keeps_what_has_hit_is_no_lru),
         cmocka_unit_test(test_policy__an_lru_by_the_same_chases_is_one),

@@ -39,9 +39,9 @@ static uint32_t miss(struct synthetic_noise *noise)
     return bell(noise, 680, 100);
 }
 
-/* A sampled walk in random order of which this share misses. */
-static void add_walk(struct pb_series *series, struct synthetic_noise *noise, const char *phase,
-                     uint64_t footprint_bytes, double share)
+/* A sampled chase in random order of which this share misses. */
+static void add_chase(struct pb_series *series, struct synthetic_noise *noise, const char *phase,
+                      uint64_t footprint_bytes, double share)
 {
     struct pb_point point = {.footprint_bytes = footprint_bytes,
                              .stride_bytes = STRIDE,
@@ -77,10 +77,10 @@ static void record_l2(struct device *device, uint64_t seed)
     struct synthetic_noise noise = {16, 0, 0, 0, seed};
     struct pb_series *series = &device_record(device, "l2_capacity")->series;
 
-    add_walk(series, &noise, "reference", 128 << 10, 0.0);
-    add_walk(series, &noise, "miss", 16 * MIB, 1.0);
+    add_chase(series, &noise, "reference", 128 << 10, 0.0);
+    add_chase(series, &noise, "miss", 16 * MIB, 1.0);
     for (uint64_t mib = 4; mib <= 88; mib += mib < 36 || mib > 68 ? 8 : 1)
-        add_walk(series, &noise, mib < 36 ? "bisect" : "fine", mib * MIB, soft_share((double)mib));
+        add_chase(series, &noise, mib < 36 ? "bisect" : "fine", mib * MIB, soft_share((double)mib));
 }
 
 static void test_l2__halves_and_a_soft_onset(void **state)
@@ -133,7 +133,7 @@ static void test_l2__two_runs_agree(void **state)
     device_clear(&first);
 }
 
-/* L2 laps of 132 SMs, some nearer to the slices than others; the trace's is one of them. */
+/* L2 passes of 132 SMs, some nearer to the slices than others; the trace's is one of them. */
 static void test_l2__its_latency_is_that_of_all_sms(void **state)
 {
     struct device device = {0};
@@ -145,8 +145,8 @@ static void test_l2__its_latency_is_that_of_all_sms(void **state)
     record_l2(&device, 3);
     series = &device_record(&device, "sm_latency")->series;
     for (int sm = 0; sm < 132; sm++)
-        synthetic_lap(series, "global_cg", "l2", 65536, STRIDE, 2048,
-                      2048 * (300 + synthetic_random(&noise, 61)));
+        synthetic_pass(series, "global_cg", "l2", 65536, STRIDE, 2048,
+                       2048 * (300 + synthetic_random(&noise, 61)));
     device_infer(&device);
     latency = device_parameter(&device, "l2", "latency_cycles");
     assert_float_equal(latency->numbers[0].value, 330, 6);
@@ -166,7 +166,7 @@ static void test_l2__sms_that_are_alike_leave_the_trace_its_word(void **state)
     record_l2(&device, 3);
     series = &device_record(&device, "sm_latency")->series;
     for (int sm = 0; sm < 132; sm++)
-        synthetic_lap(series, "global_cg", "l2", 65536, STRIDE, 2048, 2048 * 300);
+        synthetic_pass(series, "global_cg", "l2", 65536, STRIDE, 2048, 2048 * 300);
     device_infer(&device);
     assert_null(strstr(device_parameter(&device, "l2", "latency_cycles")->method, "SMs"));
     device_clear(&device);

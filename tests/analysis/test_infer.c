@@ -87,7 +87,7 @@ static void test_dram__near_loads_and_their_reasons(void **state)
     device_clear(&device);
 }
 
-static void test_shared__trace_and_lap(void **state)
+static void test_shared__trace_and_pass(void **state)
 {
     struct synthetic_noise noise = noisy;
     struct device device = {0};
@@ -95,7 +95,7 @@ static void test_shared__trace_and_lap(void **state)
 
     (void)state;
     synthetic_constant(series, &noise, "shared", "reference", 50, 512);
-    synthetic_lap(series, "shared", "reference", 1024, 8, 8192, 8192 * 50);
+    synthetic_pass(series, "shared", "reference", 1024, 8, 8192, 8192 * 50);
     device_infer(&device);
     assert_value(&device, "shared", "latency_cycles", 50);
     assert_none(&device, "shared", "latency_ns", "clock.sm_mhz");
@@ -253,7 +253,7 @@ int main(void)
         cmocka_unit_test(test_clock__drift_is_no_rate),
         cmocka_unit_test(test_clock__small_drift_widens_and_lowers),
         cmocka_unit_test(test_dram__near_loads_and_their_reasons),
-        cmocka_unit_test(test_shared__trace_and_lap),
+        cmocka_unit_test(test_shared__trace_and_pass),
         cmocka_unit_test(test_banks__table_viii_of_m16),
         cmocka_unit_test(test_banks__may_be_wider_than_any_word),
         cmocka_unit_test(test_banks__shape_that_explains_little_is_none),

@@ -24,15 +24,15 @@ static void test_line__all_miss_and_all_strides_overflow_is_no_line(void **state
     synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
     synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
     for (unsigned i = 0; i < 3; i++)
-        synthetic_walk(series, &cache, &noise, "global_cg", "stride", 20480, (uint64_t)128 << i, 2,
-                       false);
+        synthetic_chase(series, &cache, &noise, "global_cg", "stride", 20480, (uint64_t)128 << i, 2,
+                        false);
     device_infer(&device);
     assert_none(&device, "l2", "line_bytes", "too few observations: 0 boundaries");
     assert_none(&device, "l2", "sector_bytes", "0 misses in 0 loads");
     device_clear(&device);
 }
 
-/* A long cache of which a walk saw few places: all of them happen to be multiples of 4 lines. */
+/* A long cache of which a chase saw few places: all of them happen to be multiples of 4 lines. */
 static void test_line__few_places_without_a_bound_are_no_line(void **state)
 {
     struct synthetic_noise noise = clean;

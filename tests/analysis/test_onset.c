@@ -24,12 +24,12 @@ static void begin(struct sweep *sweep)
     memset(sweep, 0, sizeof(*sweep));
     sweep->model = (struct pb_sweep_model){.background = {512, 512, 0},
                                            .outlier_rate = 1e-7,
-                                           .lap_cycles = 96,
-                                           .lap_noise_cycles = 0.2,
+                                           .pass_cycles = 96,
+                                           .pass_noise_cycles = 0.2,
                                            .miss_penalty_cycles = 255};
 }
 
-/* A whole lap, traced in one run. */
+/* A whole pass, traced in one run. */
 static void add_trace(struct sweep *sweep, uint64_t lines, size_t misses)
 {
     sweep->points[sweep->count++] =
@@ -37,13 +37,13 @@ static void add_trace(struct sweep *sweep, uint64_t lines, size_t misses)
                                 .stride_bytes = LINE,
                                 .tally = {(size_t)lines, (size_t)lines - misses, misses},
                                 .coverage = 1.0,
-                                .lap_cycles = NAN};
+                                .pass_cycles = NAN};
 }
 
-static void add_lap(struct sweep *sweep, uint64_t lines, double share)
+static void add_pass(struct sweep *sweep, uint64_t lines, double share)
 {
     sweep->points[sweep->count++] = (struct pb_sweep_point){
-        .footprint_bytes = lines * LINE, .stride_bytes = LINE, .lap_cycles = 96 + share * 255};
+        .footprint_bytes = lines * LINE, .stride_bytes = LINE, .pass_cycles = 96 + share * 255};
 }
 
 static enum pb_status find(struct sweep *sweep, struct pb_onset *onset, struct pb_error *err)
@@ -73,7 +73,7 @@ static void test_onset__lru_knee_is_exact_and_full_is_seen(void **state)
     assert_int_equal(onset.agreeing, onset.seen);
 }
 
-static void test_onset__a_single_miss_a_lap_is_enough(void **state)
+static void test_onset__a_single_miss_a_pass_is_enough(void **state)
 {
     struct pb_onset onset;
     struct sweep sweep;
@@ -111,7 +111,7 @@ static void test_onset__a_disturbed_point_does_not_move_it(void **state)
     begin(&sweep);
     for (uint64_t lines = 100; lines <= 150; lines++)
         add_trace(&sweep, lines, lines <= 128 ? (lines == 104 ? 20 : 0) : 5 * (lines - 128));
-    add_lap(&sweep, 110, 0.3);
+    add_pass(&sweep, 110, 0.3);
     assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
     assert_int_equal(onset.fits_bytes, 128 * LINE);
     assert_int_equal(onset.seen - onset.agreeing, 2);
@@ -125,13 +125,14 @@ static void test_onset__outliers_below_the_knee_are_no_misses(void **state)
     (void)state;
     begin(&sweep);
     sweep.model.outlier_rate = 1e-4;
-    for (uint64_t lines = 16000; lines <= 18000; lines += 100) /* one or two outliers in each lap */
+    for (uint64_t lines = 16000; lines <= 18000;
+         lines += 100) /* one or two outliers in each pass */
         add_trace(&sweep, lines, lines <= 17000 ? 1 + (lines / 100 + 1) % 2 : lines - 16900);
     assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
     assert_int_equal(onset.fits_bytes, 17000 * LINE);
 }
 
-static void test_onset__laps_alone_give_the_step(void **state)
+static void test_onset__passes_alone_give_the_step(void **state)
 {
     struct pb_onset onset;
     struct sweep sweep;
@@ -139,7 +140,7 @@ static void test_onset__laps_alone_give_the_step(void **state)
     (void)state;
     begin(&sweep);
     for (uint64_t lines = 64; lines <= 256; lines += 8)
-        add_lap(&sweep, lines, lines <= 128 ? 0 : fmin(1.0, (double)(lines - 128) / 32.0));
+        add_pass(&sweep, lines, lines <= 128 ? 0 : fmin(1.0, (double)(lines - 128) / 32.0));
     assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
     assert_int_equal(onset.fits_bytes, 128 * LINE);
     assert_int_equal(onset.overflow_bytes, 136 * LINE);
@@ -164,7 +165,7 @@ static void test_onset__hashed_sets_overflow_softly(void **state)
     assert_in_range(onset.full_bytes, 2100 * LINE, 2300 * LINE);
 }
 
-/* The few traces around the edge are alike; where all misses, laps tell that were walked further.
+/* The few traces around the edge are alike; where all misses, passes tell that were loaded further.
  */
 static void test_onset__alike_traces_at_the_edge_are_no_plateau(void **state)
 {
@@ -176,7 +177,7 @@ static void test_onset__alike_traces_at_the_edge_are_no_plateau(void **state)
     for (uint64_t lines = 120; lines <= 131; lines++)
         add_trace(&sweep, lines, lines <= 128 ? 0 : 1);
     for (uint64_t lines = 132; lines <= 200; lines += 4)
-        add_lap(&sweep, lines, lines >= 160 ? 1.0 : (double)(lines - 128) / 32.0);
+        add_pass(&sweep, lines, lines >= 160 ? 1.0 : (double)(lines - 128) / 32.0);
     assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
     assert_int_equal(onset.fits_bytes, 128 * LINE);
     assert_int_equal(onset.full_bytes, 160 * LINE);
@@ -234,7 +235,8 @@ static void test_onset__silence_of_pieces_lowers_confidence(void **state)
     assert_true(onset.posterior < 0.8);
 }
 
-/* Pieces of laps at one size: as many misses as spikes make, or as few as a set shows by chance. */
+/* Pieces of passes at one size: as many misses as spikes make, or as few as a set shows by chance.
+ */
 static void test_onset__other_cuts_that_may_be_bound_the_edge(void **state)
 {
     struct pb_onset onset;
@@ -263,11 +265,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onset__lru_knee_is_exact_and_full_is_seen),
-        cmocka_unit_test(test_onset__a_single_miss_a_lap_is_enough),
+        cmocka_unit_test(test_onset__a_single_miss_a_pass_is_enough),
         cmocka_unit_test(test_onset__few_misses_are_enough_where_each_brings_in_many_lines),
         cmocka_unit_test(test_onset__a_disturbed_point_does_not_move_it),
         cmocka_unit_test(test_onset__outliers_below_the_knee_are_no_misses),
-        cmocka_unit_test(test_onset__laps_alone_give_the_step),
+        cmocka_unit_test(test_onset__passes_alone_give_the_step),
         cmocka_unit_test(test_onset__hashed_sets_overflow_softly),
         cmocka_unit_test(test_onset__alike_traces_at_the_edge_are_no_plateau),
         cmocka_unit_test(test_onset__flat_curve_is_not_found),

@@ -1,5 +1,5 @@
 /*
- * Latencies over all SMs: devices with known truth whose GPCs lie nearer and farther, and walks
+ * Latencies over all SMs: devices with known truth whose GPCs lie nearer and farther, and chases
  * that tell nothing of a latency.
  */
 #include <setjmp.h>
@@ -104,8 +104,8 @@ static void test_over_sms__tells_the_same_of_chips_that_lie_otherwise(void **sta
     pb_parameters_clear(&far);
 }
 
-/* A file without these walks: what one SM told stands. */
-static void test_over_sms__without_their_walks_one_sm_speaks(void **state)
+/* A file without these chases: what one SM told stands. */
+static void test_over_sms__without_their_chases_one_sm_speaks(void **state)
 {
     struct pb_parameters parameters;
 
@@ -132,7 +132,7 @@ static void test_over_sms__couples_that_miss_both_levels_tell_of_none(void **sta
 }
 
 /* 512 lines 133 lines apart, in 59 of 413 sets of eight ways: they do not all stay in L2. */
-static void test_over_sms__laps_that_crowd_few_sets_are_not_of_l2(void **state)
+static void test_over_sms__passes_that_crowd_few_sets_are_not_of_l2(void **state)
 {
     struct pb_parameters parameters = {0};
     struct blind_profile drawn;
@@ -150,9 +150,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_over_sms__tells_the_same_of_chips_that_lie_otherwise),
-        cmocka_unit_test(test_over_sms__without_their_walks_one_sm_speaks),
+        cmocka_unit_test(test_over_sms__without_their_chases_one_sm_speaks),
         cmocka_unit_test(test_over_sms__couples_that_miss_both_levels_tell_of_none),
-        cmocka_unit_test(test_over_sms__laps_that_crowd_few_sets_are_not_of_l2),
+        cmocka_unit_test(test_over_sms__passes_that_crowd_few_sets_are_not_of_l2),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

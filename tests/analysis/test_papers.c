@@ -160,7 +160,7 @@ static void test_m16_section_4_5__fermi_victims(void **state)
     assert_list(GTX560TI, "l1", "way_eviction_probabilities", probabilities, 4, 0.03);
 }
 
-/* M16 4.6: about 2/3 of L2 is fetched ahead of a first walk; its lines are 32 bytes all the same.
+/* M16 4.6: about 2/3 of L2 is fetched ahead of a first chase; its lines are 32 bytes all the same.
  */
 static void test_m16_section_4_6__l2_prefetch(void **state)
 {

@@ -64,8 +64,8 @@ static void test_prefetch__true_distances_are_found(void **state)
     unlink(path);
 }
 
-/* A cold walk then misses once, which says nothing of what a miss fetches. */
-static void test_prefetch__beyond_the_cold_walk_leaves_lines_alone(void **state)
+/* A cold chase then misses once, which says nothing of what a miss fetches. */
+static void test_prefetch__beyond_the_cold_chase_leaves_lines_alone(void **state)
 {
     struct blind_profile profile;
     struct blind_cache *l2 = &profile.caches[BLIND_L2];
@@ -102,7 +102,7 @@ static void test_prefetch__f13s_kepler_runs_512_bytes_ahead(void **state)
     pb_parameters_clear(&parameters);
 }
 
-/* M16 4.6: two thirds of L2, once. The first lines of a walk back, or at random, are not ahead. */
+/* M16 4.6: two thirds of L2, once. The first lines of a chase back, or at random, are not ahead. */
 static void test_prefetch__m16s_gpus_fetch_two_thirds_of_l2_ahead(void **state)
 {
     static const struct {
@@ -131,8 +131,8 @@ static void test_prefetch__m16s_gpus_fetch_two_thirds_of_l2_ahead(void **state)
     }
 }
 
-/* More than any walk goes over: no two misses to measure between. */
-static void test_prefetch__beyond_all_walks_it_is_not_stated(void **state)
+/* More than any chase goes over: no two misses to measure between. */
+static void test_prefetch__beyond_all_chases_it_is_not_stated(void **state)
 {
     char path[] = "/tmp/plumb-prefetch-XXXXXX";
     int descriptor = mkstemp(path);
@@ -149,7 +149,7 @@ static void test_prefetch__beyond_all_walks_it_is_not_stated(void **state)
 }
 
 /* Cold loads of which those at multiples of `block` miss, in both orders at one stride. */
-static void record_walks(struct pb_recording *recording, uint64_t block, size_t misses_at_most)
+static void record_chases(struct pb_recording *recording, uint64_t block, size_t misses_at_most)
 {
     static const char *const phases[] = {"strided", "random"};
     struct synthetic_noise noise = {14, 2, 1e-3, 300, 3};
@@ -177,7 +177,7 @@ static void record_walks(struct pb_recording *recording, uint64_t block, size_t 
     }
 }
 
-/* A walk in order of which every so many bytes miss; others hit, or wait for their page. */
+/* A chase in order of which every so many bytes miss; others hit, or wait for their page. */
 static void record_strided(struct pb_recording *recording, uint64_t stride, uint64_t miss_bytes,
                            uint64_t page_bytes)
 {
@@ -218,7 +218,7 @@ static void test_prefetch__without_an_end_it_is_not_stated(void **state)
 
     (void)state;
     record_latencies(&device);
-    record_walks(device_record(&device, "prefetch"), UINT64_MAX, 512);
+    record_chases(device_record(&device, "prefetch"), UINT64_MAX, 512);
     device_infer(&device);
     assert_none(&device, "l2", "prefetch_bytes", "no end of the prefetched range");
     device_clear(&device);
@@ -230,7 +230,7 @@ static void test_prefetch__no_misses_at_random_say_nothing(void **state)
 
     (void)state;
     record_latencies(&device);
-    record_walks(device_record(&device, "prefetch"), 64, 0);
+    record_chases(device_record(&device, "prefetch"), 64, 0);
     device_infer(&device);
     assert_none(&device, "l2", "prefetch_bytes", "cold loads at random miss");
     device_clear(&device);
@@ -245,14 +245,14 @@ static void test_prefetch__hits_that_wait_for_pages_are_no_misses(void **state)
     (void)state;
     record_latencies(&device);
     recording = device_record(&device, "prefetch");
-    record_walks(recording, UINT64_MAX, 512); /* 32 KiB by 64 bytes: one miss in order */
+    record_chases(recording, UINT64_MAX, 512); /* 32 KiB by 64 bytes: one miss in order */
     record_strided(recording, 4096, 155648, 65536);
     device_infer(&device);
     assert_value(&device, "l2", "prefetch_bytes", 155648 - (4096 + 64) / 2.0);
     device_clear(&device);
 }
 
-/* A walk in order with one miss, and one by pages as record_strided() says. */
+/* A chase in order with one miss, and one by pages as record_strided() says. */
 static void infer_strided(struct device *device, uint64_t stride, uint64_t miss_bytes,
                           uint64_t page_bytes)
 {
@@ -260,7 +260,7 @@ static void infer_strided(struct device *device, uint64_t stride, uint64_t miss_
 
     record_latencies(device);
     recording = device_record(device, "prefetch");
-    record_walks(recording, UINT64_MAX, 512);
+    record_chases(recording, UINT64_MAX, 512);
     record_strided(recording, stride, miss_bytes, page_bytes);
     device_infer(device);
 }
@@ -293,13 +293,13 @@ int main(void)
         cmocka_unit_test(test_prefetch__true_distances_are_found),
         cmocka_unit_test(test_prefetch__f13s_kepler_runs_512_bytes_ahead),
         cmocka_unit_test(test_prefetch__m16s_gpus_fetch_two_thirds_of_l2_ahead),
-        cmocka_unit_test(test_prefetch__beyond_all_walks_it_is_not_stated),
+        cmocka_unit_test(test_prefetch__beyond_all_chases_it_is_not_stated),
         cmocka_unit_test(test_prefetch__hits_that_wait_for_pages_are_no_misses),
         cmocka_unit_test(test_prefetch__misses_that_pages_may_hide_say_nothing),
         cmocka_unit_test(test_prefetch__a_stride_that_outruns_it_says_nothing),
         cmocka_unit_test(test_prefetch__without_an_end_it_is_not_stated),
         cmocka_unit_test(test_prefetch__no_misses_at_random_say_nothing),
-        cmocka_unit_test(test_prefetch__beyond_the_cold_walk_leaves_lines_alone),
+        cmocka_unit_test(test_prefetch__beyond_the_cold_chase_leaves_lines_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,9 +47,11 @@ static size_t set_of(uint64_t address)
            (size_t)__builtin_parityll(address & masks[1]) << 1;
 }
 
-/* One lap over `lines` lines. Those of crowded sets miss, and others where `store` are too few. */
-static void walk(struct pb_series *series, const char *path, const char *phase, uint64_t base,
-                 size_t lines, size_t store)
+/* One pass over `lines` lines. Those of overflowing sets miss, and others where `store` are too
+ * few.
+ */
+static void chase(struct pb_series *series, const char *path, const char *phase, uint64_t base,
+                  size_t lines, size_t store)
 {
     struct pb_point point = {.footprint_bytes = lines * LINE,
                              .stride_bytes = LINE,
@@ -69,10 +71,10 @@ static void walk(struct pb_series *series, const char *path, const char *phase, 
     for (size_t i = 0; i < lines; i++)
         filled[set_of(base + i * LINE)]++;
     for (size_t i = 0; i < lines; i++) {
-        bool crowded = filled[set_of(base + i * LINE)] > WAYS, full = lines > store && i < 5;
+        bool overflowing = filled[set_of(base + i * LINE)] > WAYS, full = lines > store && i < 5;
 
         index[i] = i * LINE;
-        latency[i] = 2 + (crowded || full ? MISS : HIT) + (uint32_t)(i % 2);
+        latency[i] = 2 + (overflowing || full ? MISS : HIT) + (uint32_t)(i % 2);
     }
     assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
     free(index);
@@ -125,13 +127,13 @@ static const struct pb_parameter *find(const struct bench *bench, const char *me
     return pb_parameters_find(&bench->parameters, memory, name);
 }
 
-/* From another start, with set 0 missing as soon as the walk has all of its ways' lines. */
-static void walk_with_guest(struct pb_series *series, size_t lines)
+/* From another start, with set 0 missing as soon as the chase has all of its ways' lines. */
+static void chase_with_guest(struct pb_series *series, size_t lines)
 {
     struct pb_point *point;
     size_t filled = 0, first;
 
-    walk(series, "global_ca", "bisect", 4096, lines, 99);
+    chase(series, "global_ca", "bisect", 4096, lines, 99);
     point = &series->points[series->point_count - 1];
     first = (size_t)point->first;
     for (size_t i = 0; i < lines; i++)
@@ -142,11 +144,11 @@ static void walk_with_guest(struct pb_series *series, size_t lines)
 }
 
 /* From four starts; whatever the start, 17 lines are more than 4 sets of 4 can hold. */
-static void walk_all(struct bench *bench, size_t most, size_t store)
+static void chase_all(struct bench *bench, size_t most, size_t store)
 {
     for (uint64_t start = 0; start < 4; start++)
         for (size_t lines = 4; lines <= most; lines++)
-            walk(&bench->recordings[0].series, "global_ca", "shifted", start * LINE, lines, store);
+            chase(&bench->recordings[0].series, "global_ca", "shifted", start * LINE, lines, store);
 }
 
 static void test_onsets__the_index_predicts_where_sets_overflow(void **unused)
@@ -156,7 +158,7 @@ static void test_onsets__the_index_predicts_where_sets_overflow(void **unused)
 
     (void)unused;
     set_up(&bench);
-    walk_all(&bench, 17, 99);
+    chase_all(&bench, 17, 99);
     infer(&bench);
     onset = find(&bench, "l1", "first_miss_bytes")->numbers;
     assert_true(onset->low < onset->high && onset->value == onset->high);
@@ -172,9 +174,9 @@ static void test_onsets__data_that_are_full_before_the_sets_tell_the_size(void *
 
     (void)unused;
     set_up(&bench);
-    walk_all(&bench, 17, 15);
-    walk(&bench.recordings[2].series, "readonly", "bisect", 0, 15, 15);
-    walk(&bench.recordings[2].series, "readonly", "bisect", 0, 16, 15);
+    chase_all(&bench, 17, 15);
+    chase(&bench.recordings[2].series, "readonly", "bisect", 0, 15, 15);
+    chase(&bench.recordings[2].series, "readonly", "bisect", 0, 16, 15);
     infer(&bench);
     for (int i = 0; i < 2; i++) {
         const struct pb_parameter *size = find(&bench, i == 0 ? "l1" : "readonly", "size_bytes");
@@ -186,9 +188,10 @@ static void test_onsets__data_that_are_full_before_the_sets_tell_the_size(void *
     tear_down(&bench);
 }
 
-/* No start crowds a set before the store is full: then the laps that showed the index vouch for it.
+/* No start overflows a set before the store is full: then the passes that showed the index vouch
+ * for it.
  */
-static void test_onsets__a_sure_index_needs_no_crowded_walk(void **unused)
+static void test_onsets__a_sure_index_needs_no_crowded_chase(void **unused)
 {
     for (int sure = 0; sure < 2; sure++) {
         struct bench bench;
@@ -198,8 +201,8 @@ static void test_onsets__a_sure_index_needs_no_crowded_walk(void **unused)
         set_up(&bench);
         pb_parameters_find(&bench.parameters, "l1", "index_masks")->confidence = sure ? 0.97 : 0.6;
         for (size_t lines = 4; lines <= 13; lines++)
-            walk(&bench.recordings[0].series, "global_ca", "shifted", 0, lines, 13);
-        walk(&bench.recordings[0].series, "global_ca", "shifted", 0, 14, 13);
+            chase(&bench.recordings[0].series, "global_ca", "shifted", 0, lines, 13);
+        chase(&bench.recordings[0].series, "global_ca", "shifted", 0, 14, 13);
         infer(&bench);
         size = find(&bench, "l1", "size_bytes")->numbers;
         assert_true(size->value == (sure ? 13 : 12) * LINE);
@@ -215,9 +218,9 @@ static void test_onsets__a_guest_in_a_set_is_no_edge(void **unused)
 
     (void)unused;
     set_up(&bench);
-    walk_all(&bench, 17, 15);
+    chase_all(&bench, 17, 15);
     for (size_t lines = 8; lines <= 14; lines++)
-        walk_with_guest(&bench.recordings[1].series, lines);
+        chase_with_guest(&bench.recordings[1].series, lines);
     infer(&bench);
     assert_true(find(&bench, "l1", "size_bytes")->numbers[0].value == 15 * LINE);
     assert_true(find(&bench, "l1", "first_miss_bytes")->numbers[0].low > 12 * LINE);
@@ -236,9 +239,9 @@ static void test_onsets__textures_in_one_store_reach_its_size(void **unused)
     pb_parameter_set_word(declare(&bench, "texture", "same_cache_as"), "none", 0.9, "test");
     pb_parameter_set_word(declare(&bench, "texture", "shares_capacity_with"), "l1 readonly", 0.9,
                           "test");
-    walk_all(&bench, 17, 15);
-    walk(&bench.recordings[2].series, "readonly", "bisect", 0, 15, 15);
-    walk(&bench.recordings[2].series, "readonly", "bisect", 0, 16, 15);
+    chase_all(&bench, 17, 15);
+    chase(&bench.recordings[2].series, "readonly", "bisect", 0, 15, 15);
+    chase(&bench.recordings[2].series, "readonly", "bisect", 0, 16, 15);
     infer(&bench);
     size = find(&bench, "texture", "size_bytes")->numbers;
     assert_true(size->value == 14 * LINE && size->low == 14 * LINE && size->high == 15 * LINE);
@@ -255,7 +258,7 @@ static void test_onsets__a_wrong_index_tells_no_size(void **unused)
     set_up(&bench);
     pb_parameter_set_masks(pb_parameters_find(&bench.parameters, "l1", "index_masks"), wrong, 2,
                            0.9, "test");
-    walk_all(&bench, 17, 99);
+    chase_all(&bench, 17, 99);
     infer(&bench);
     assert_true(find(&bench, "l1", "size_bytes")->numbers[0].value == 12 * LINE);
     tear_down(&bench);
@@ -268,7 +271,7 @@ static void test_onsets__without_an_index_starts_still_differ(void **unused)
     (void)unused;
     set_up(&bench);
     pb_parameter_set_none(pb_parameters_find(&bench.parameters, "l1", "index_masks"), "test");
-    walk_all(&bench, 17, 99);
+    chase_all(&bench, 17, 99);
     infer(&bench);
     assert_true(find(&bench, "l1", "first_miss_bytes")->numbers[0].high == SETS * WAYS * LINE);
     assert_null(strstr(find(&bench, "l1", "first_miss_bytes")->method, "predicts"));
@@ -296,7 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onsets__the_index_predicts_where_sets_overflow),
         cmocka_unit_test(test_onsets__data_that_are_full_before_the_sets_tell_the_size),
-        cmocka_unit_test(test_onsets__a_sure_index_needs_no_crowded_walk),
+        cmocka_unit_test(test_onsets__a_sure_index_needs_no_crowded_chase),
         cmocka_unit_test(test_onsets__a_guest_in_a_set_is_no_edge),
         cmocka_unit_test(test_onsets__textures_in_one_store_reach_its_size),
         cmocka_unit_test(test_onsets__a_wrong_index_tells_no_size),

@@ -16,13 +16,13 @@
 
 static const uint64_t mib = (uint64_t)1 << 20;
 
-/* Eight numbers of pages miss the first level alone: next to nothing among all walks. */
+/* Eight numbers of pages miss the first level alone: next to nothing among all chases. */
 static void test_tlb__levels_of_almost_one_reach_are_two(void **state)
 {
     struct blind_profile profile = planted_device();
 
     (void)state;
-    profile.caches[BLIND_L2].ways = 2; /* where lines displace each other, the battery walks on */
+    profile.caches[BLIND_L2].ways = 2; /* where lines displace each other, the battery goes on */
     profile.jitter_cycles = 2;
     profile.tlbs[0] = planted_level(2 * mib, 28, 1, (const uint32_t[]){8});
     profile.tlbs[1] = planted_level(2 * mib, 64, 1, (const uint32_t[]){16});
@@ -188,7 +188,8 @@ static void test_tlb__sets_of_larger_entries_overflow_one_page_apart(void **stat
     assert_planted(&profile);
 }
 
-/* Beyond so small a level most walks miss everywhere, but for spikes: no sign of larger entries. */
+/* Beyond so small a level most chases miss everywhere, but for spikes: no sign of larger entries.
+ */
 static void test_tlb__small_sets_are_no_span(void **state)
 {
     struct blind_profile profile = planted_device();

@@ -132,7 +132,7 @@ static void test_sets__l2_lines_miss_a_period_apart(void **state)
     pb_recording_clear(&recording);
 }
 
-/* The lines that a victim walk visits. */
+/* The lines that a victim chase visits. */
 static size_t distinct_lines(const struct pb_recording *recording, const struct pb_point *point,
                              uint64_t lines[64])
 {
@@ -198,7 +198,7 @@ static void test_policy__edge_that_is_a_little_low_shows_the_same_set(void **sta
 }
 
 /* LRU misses always when one line too many goes round, and hits recent lines in random order. */
-static void test_policy__lru_always_misses_in_laps_and_not_at_random(void **state)
+static void test_policy__lru_always_misses_in_passes_and_not_at_random(void **state)
 {
     struct pb_recording recording;
     const struct pb_point *point;
@@ -216,7 +216,7 @@ static void test_policy__lru_always_misses_in_laps_and_not_at_random(void **stat
     pb_recording_clear(&recording);
 }
 
-/* A tree-PLRU of 25 ways shows a line a lap: laps over words in an order of their own follow. */
+/* A tree-PLRU of 25 ways shows a line a pass: passes over words in an order of their own follow. */
 static const char wide_plru[] =
     "{\"id\": \"l1\", \"paths\": [\"global_ca\"], \"line_bytes\": 128, \"sector_bytes\": 128,"
     " \"sets\": 4, \"ways\": 25, \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": "
@@ -424,13 +424,13 @@ static void test_classic__wong_climbs_in_four_stairs(void **state)
     (void)state;
     rig_record("gtx780", "classic_wong", &recording);
     while ((point = rig_next(&recording, "wong", NULL, &at)) != NULL) {
-        double lap = (double)point->total_cycles / (double)point->timed;
+        double pass = (double)point->total_cycles / (double)point->timed;
         double lines = (double)point->footprint_bytes / 32, over = lines - 384;
         double sets = over <= 0 ? 0 : fmin(4, ceil(over / 4));
         /* LRU: all lines of the sets that overflow miss: 96 and those above the edge */
         double missing = sets * 96 + fmax(0, over);
 
-        assert_true(fabs(lap - (78 + 120 * fmin(1, missing / lines))) < 0.5);
+        assert_true(fabs(pass - (78 + 120 * fmin(1, missing / lines))) < 0.5);
     }
     assert_true(rig_find(&recording, "wong", NULL)->footprint_bytes < 12288);
     pb_recording_clear(&recording);
@@ -446,7 +446,7 @@ int main(void)
         cmocka_unit_test(test_sets__l2_lines_miss_a_period_apart),
         cmocka_unit_test(test_policy__fermi_set_is_five_lines_that_miss_unevenly),
         cmocka_unit_test(test_policy__edge_that_is_a_little_low_shows_the_same_set),
-        cmocka_unit_test(test_policy__lru_always_misses_in_laps_and_not_at_random),
+        cmocka_unit_test(test_policy__lru_always_misses_in_passes_and_not_at_random),
         cmocka_unit_test(test_points__say_what_went_before),
         cmocka_unit_test(test_sharing__pairs_of_the_paper),
         cmocka_unit_test(test_sharing__lines_evict_others_of_their_cache_only),

@@ -113,8 +113,8 @@ static void test_sets__of_the_other_paths(void **state)
     }
 }
 
-/* M16 4.3: LRU, so that one line more than fits a set never hits in laps. */
-static void test_policy__of_the_other_paths_never_hits_in_laps(void **state)
+/* M16 4.3: LRU, so that one line more than fits a set never hits in passes. */
+static void test_policy__of_the_other_paths_never_hits_in_passes(void **state)
 {
     static const struct {
         const char *profile, *test;
@@ -134,7 +134,7 @@ static void test_policy__of_the_other_paths_never_hits_in_laps(void **state)
         random = rig_find(&recording, "random", NULL);
         assert_int_equal(rig_count(&recording, victim, 0, caches[i].hit_cycles), 0);
         assert_int_equal(rig_index(&recording, victim, caches[i].lines),
-                         rig_index(&recording, victim, 0)); /* a lap is the lines of a set */
+                         rig_index(&recording, victim, 0)); /* a pass is the lines of a set */
         assert_true(rig_count(&recording, random, 0, caches[i].hit_cycles) > random->count / 2);
         pb_recording_clear(&recording);
     }
@@ -223,7 +223,7 @@ int main(void)
         cmocka_unit_test(test_clock_calibration__tells_the_frequency),
         cmocka_unit_test(test_capacity__of_the_other_paths),
         cmocka_unit_test(test_sets__of_the_other_paths),
-        cmocka_unit_test(test_policy__of_the_other_paths_never_hits_in_laps),
+        cmocka_unit_test(test_policy__of_the_other_paths_never_hits_in_passes),
         cmocka_unit_test(test_shared__latency_and_conflicts_of_the_paper),
         cmocka_unit_test(test_jump__steps_of_textures_and_constants),
     };

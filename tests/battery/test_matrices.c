@@ -189,7 +189,7 @@ static void test_coalesce__distance_costs_many_threads_only(void **state)
     pb_recording_clear(&recording);
 }
 
-static double lap_on(const struct pb_recording *recording, const char *phase, int64_t sm)
+static double pass_on(const struct pb_recording *recording, const char *phase, int64_t sm)
 {
     const struct pb_point *point;
     size_t at = 0;
@@ -213,8 +213,8 @@ static void test_sm_latency__a_slow_sm_stands_out(void **state)
     for (int64_t sm = 0; sm < bench.info.sm_count; sm++) {
         double factor = sm == 3 ? 1.5 : 1;
 
-        assert_true(fabs(lap_on(&recording, "l1", sm) - 96 * factor) < 1);
-        assert_true(lap_on(&recording, "l2", sm) > 0.95 * 351 * factor);
+        assert_true(fabs(pass_on(&recording, "l1", sm) - 96 * factor) < 1);
+        assert_true(pass_on(&recording, "l2", sm) > 0.95 * 351 * factor);
     }
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
@@ -231,10 +231,10 @@ static void test_sm_caches__an_sm_with_a_small_l1_stands_out(void **state)
     pb_recording_clear(&recording);
     rig_run(&bench, "sm_caches", &recording);
     for (int64_t sm = 0; sm < bench.info.sm_count; sm++) {
-        double cycles = lap_on(&recording, "l1_fits", sm);
+        double cycles = pass_on(&recording, "l1_fits", sm);
 
         assert_true(sm == 3 ? cycles > 120 : fabs(cycles - 96) < 1);
-        assert_true(fabs(lap_on(&recording, "shared", sm) - lap_on(&recording, "shared", 0)) < 1);
+        assert_true(fabs(pass_on(&recording, "shared", sm) - pass_on(&recording, "shared", 0)) < 1);
     }
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
@@ -251,8 +251,8 @@ static void test_sm_caches__an_sm_with_a_small_constant_cache_stands_out(void **
     pb_recording_clear(&recording);
     rig_run(&bench, "sm_caches", &recording);
     for (int64_t sm = 1; sm < bench.info.sm_count; sm++) {
-        double own = lap_on(&recording, "constant_fits", sm);
-        double first = lap_on(&recording, "constant_fits", 0);
+        double own = pass_on(&recording, "constant_fits", sm);
+        double first = pass_on(&recording, "constant_fits", 0);
 
         assert_true(sm == 3 ? own > 1.2 * first : fabs(own - first) < 1);
     }
@@ -281,7 +281,7 @@ static void test_sm_caches__an_sm_with_slow_banks_stands_out(void **state)
         conflicts++;
     }
     assert_int_equal(conflicts, 3 * bench.info.sm_count);
-    assert_true(fabs(lap_on(&recording, "shared", 5) - lap_on(&recording, "shared", 0)) < 1);
+    assert_true(fabs(pass_on(&recording, "shared", 5) - pass_on(&recording, "shared", 0)) < 1);
     pb_recording_clear(&recording);
     pb_bench_close(&bench);
 }

@@ -35,7 +35,7 @@ static void test_search__a_cache_of_256_bytes_has_an_edge(void **state)
 }
 
 /*
- * Its first eight lines share a set of four ways: it misses from the fifth on, and what is walked
+ * Its first eight lines share a set of four ways: it misses from the fifth on, and what is loaded
  * to find the line is shorter than the longest stride.
  */
 static void test_search__a_set_of_neighbours_leaves_room_for_short_strides(void **state)
@@ -65,8 +65,8 @@ static void test_search__a_set_of_neighbours_leaves_room_for_short_strides(void 
 }
 
 /*
- * A hit with a spike of 193 cycles takes as long as a miss, and one or two are in every lap: the
- * search must neither take them for the edge nor walk down line by line to get away from them.
+ * A hit with a spike of 193 cycles takes as long as a miss, and one or two are in every pass: the
+ * search must neither take them for the edge nor go down line by line to get away from them.
  */
 static void test_search__spikes_that_look_like_misses_do_not_move_the_edge(void **state)
 {
@@ -98,7 +98,7 @@ static void test_search__spikes_that_look_like_misses_do_not_move_the_edge(void 
  */
 static void test_search__a_small_l2_before_another_cache_has_its_own_edge(void **state)
 {
-    static const char *const sets[] = {"1024", "16384"}; /* 1 MiB: laps; 16 MiB: samples */
+    static const char *const sets[] = {"1024", "16384"}; /* 1 MiB: passes; 16 MiB: samples */
     static const char *const l2 =
         "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 64,"
         " \"sector_bytes\": 32, \"sets\": 256, \"ways\": 5, \"index\": {\"kind\": \"modulo\"},"
@@ -124,7 +124,7 @@ static void test_search__a_small_l2_before_another_cache_has_its_own_edge(void *
     }
 }
 
-/* One line too many in a set of 80 to 96 that draws its victims: a miss or two a lap, anywhere. */
+/* One line too many in a set of 80 to 96 that draws its victims: a miss or two a pass, anywhere. */
 static void test_search__few_misses_of_a_drawing_policy_are_enough(void **state)
 {
     static const char *const l2 =
@@ -230,7 +230,7 @@ static void test_constant__the_second_cache_has_its_own_line(void **state)
 
 /*
  * An L2 of 4.5 MiB is sampled. The sets that overflow lie side by side, far from the array's start:
- * the walk has to look for them, and there shows lines of 128 byte in sectors of 32.
+ * the chase has to look for them, and there shows lines of 128 byte in sectors of 32.
  */
 static void test_line__of_a_large_cache_is_looked_for_all_over(void **state)
 {
@@ -264,7 +264,7 @@ static void test_line__of_a_large_cache_is_looked_for_all_over(void **state)
 
 enum { PLRU_SETS = 16, PLRU_WAYS = 8, PLRU_LINES = PLRU_SETS * PLRU_WAYS };
 
-/* How many lines of the array ever missed in these laps; all of them must be of X's set. */
+/* How many lines of the array ever missed in these passes; all of them must be of X's set. */
 static size_t lines_seen(const struct pb_recording *recording, const char *phase)
 {
     bool seen[PLRU_LINES] = {false};
@@ -288,7 +288,8 @@ static size_t lines_seen(const struct pb_recording *recording, const char *phase
     return count;
 }
 
-/* In laps that are all alike a tree lets the same half of a set miss; in drawn orders the rest. */
+/* In passes that are all alike a tree lets the same half of a set miss; in drawn orders the rest.
+ */
 static void test_sets__drawn_orders_show_the_rest_of_a_tree(void **state)
 {
     static const char *const caches =
@@ -310,7 +311,7 @@ static void test_sets__drawn_orders_show_the_rest_of_a_tree(void **state)
     pb_bench_close(&bench);
 }
 
-/* The longest way from one miss to the next in a walk in order; 0: fewer than two misses. */
+/* The longest way from one miss to the next in a chase in order; 0: fewer than two misses. */
 static uint64_t miss_distance(const struct pb_recording *recording, const struct pb_point *point,
                               double miss_cycles)
 {

@@ -42,7 +42,7 @@ static void test_prefetch__the_same_slots_in_both_orders(void **state)
     pb_recording_clear(&recording);
 }
 
-/* Loads of the longest strided walk that take what DRAM takes, and its footprint. */
+/* Loads of the longest strided chase that take what DRAM takes, and its footprint. */
 static size_t count_ends(const char *profile, double dram_cycles, uint64_t *footprint_out)
 {
     struct pb_recording recording;
@@ -91,12 +91,12 @@ static void test_prefetch__nothing_longer_where_misses_are_seen(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(profiles); i++) {
         struct pb_recording recording;
-        size_t at = 0, walks = 0;
+        size_t at = 0, chases = 0;
 
         rig_record(profiles[i], "prefetch", &recording);
         while (rig_next(&recording, "strided", "global_cg", &at) != NULL)
-            walks++;
-        assert_int_equal(walks, 8);
+            chases++;
+        assert_int_equal(chases, 8);
         pb_recording_clear(&recording);
     }
 }

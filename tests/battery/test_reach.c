@@ -83,7 +83,7 @@ static void test_tlb__a_small_device_says_how_far_it_went(void **state)
     pb_recording_clear(&recording);
 }
 
-/* Latencies at n pages of a stride; 0: n was not walked. */
+/* Latencies at n pages of a stride; 0: n was not loaded. */
 static double pages_median(const struct pb_recording *recording, const char *phase, uint64_t n)
 {
     const struct pb_point *point;
@@ -152,7 +152,7 @@ static void test_tlb__small_pages_show_at_fine_strides(void **state)
 }
 
 /*
- * An aliased block is walked in words of the same few lines: 4,096 pages 32 MiB apart. It is mapped
+ * An aliased block is loaded in words of the same few lines: 4,096 pages 32 MiB apart. It is mapped
  * 576 times: every 32 MiB of it have lines of their own.
  */
 static void test_tlb__alias_stays_in_few_lines_however_far(void **state)
@@ -180,7 +180,8 @@ static void test_tlb__alias_stays_in_few_lines_however_far(void **state)
     pb_recording_clear(&recording);
 }
 
-/* Little memory: 32 MiB of it are mapped 4,096 times, and what tlb_reach cannot walk, this does. */
+/* Little memory: 32 MiB of it are mapped 4,096 times, and what tlb_reach cannot chase, this does.
+ */
 static void test_tlb__alias_goes_at_all_strides_where_memory_ends(void **state)
 {
     static const char *const caches =

@@ -1,4 +1,4 @@
-/* Walks on every SM: what they meet on simulated devices, and on which SMs and lines. */
+/* Chases on every SM: what they meet on simulated devices, and on which SMs and lines. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static double mean_of(const struct pb_recording *recording, const struct pb_poin
     return sum / count;
 }
 
-/* A walk on each SM, in their order, of this median. */
+/* A chase on each SM, in their order, of this median. */
 static void check_phase(const struct pb_recording *recording, const char *phase, uint32_t sms,
                         double cycles)
 {
@@ -58,7 +58,7 @@ static void test_sm_misses__every_sm_meets_what_its_phase_names(void **state)
     pb_bench_close(&bench);
 }
 
-/* No two SMs ask for the same line, and the walks of a few are spread over many pages. */
+/* No two SMs ask for the same line, and the chases of a few are spread over many pages. */
 static void test_sm_misses__lines_are_each_sm_s_own(void **state)
 {
     const struct pb_point *point;

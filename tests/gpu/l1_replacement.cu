@@ -32,7 +32,7 @@ static __device__ __forceinline__ uint32_t same_set(uint32_t i)
            ((i & 4) != 0 ? 0x4bb00 : 0);
 }
 
-struct walk {
+struct chase {
     uint32_t lines, step, passes, stride;
     uint32_t set_lines; /* not 0: at random among so many lines of one set */
     uint32_t words_per_line;
@@ -48,22 +48,22 @@ static __device__ __forceinline__ uint32_t mix(uint32_t x)
 }
 
 /* Bit i of missed[]: load i took as long as one of L2. */
-__global__ void walk_lines(const float *m, struct walk walk, uint32_t *out)
+__global__ void chase_lines(const float *m, struct chase chase, uint32_t *out)
 {
     extern __shared__ uint32_t missed[];
     volatile uint32_t *sink = missed; /* the bits lie behind it */
     uint32_t word = 0, count = 0, at = 0;
 
-    for (uint32_t pass = 0; pass < walk.passes; pass++)
-        for (uint32_t i = 0; i < walk.lines; i++) {
+    for (uint32_t pass = 0; pass < chase.passes; pass++)
+        for (uint32_t i = 0; i < chase.lines; i++) {
             uint32_t begin, end;
             float value;
             const float *line =
-                m + (walk.set_lines > 0 ? same_set(mix(pass * walk.lines + i) % walk.set_lines) / 4
-                                        : at * walk.stride * LINE_FLOATS);
+                m + (chase.set_lines > 0 ? same_set(mix(pass * chase.lines + i) % chase.set_lines) / 4
+                                        : at * chase.stride * LINE_FLOATS);
 
-            at += walk.step;
-            at -= at >= walk.lines ? walk.lines : 0;
+            at += chase.step;
+            at -= at >= chase.lines ? chase.lines : 0;
             asm volatile("mov.u32 %0, %%clock;" : "=r"(begin)::"memory");
             asm volatile("ld.global.ca.f32 %0, [%1];"
                          : "=f"(value)
@@ -83,19 +83,19 @@ __global__ void walk_lines(const float *m, struct walk walk, uint32_t *out)
 }
 
 /* The same without any shared memory and without times of single loads: cycles of each pass. */
-__global__ void time_lines(const float *m, struct walk walk, uint32_t *out)
+__global__ void time_lines(const float *m, struct chase chase, uint32_t *out)
 {
     float sum = 0;
 
 #pragma unroll 1
-    for (uint32_t pass = 0; pass < walk.passes; pass++) {
+    for (uint32_t pass = 0; pass < chase.passes; pass++) {
         uint32_t begin = (uint32_t)clock64(), at = 0;
 
 #pragma unroll 1
-        for (uint32_t i = 0; i < walk.lines; i++) {
-            sum += m[at * walk.stride * LINE_FLOATS + threadIdx.x];
-            at += walk.step;
-            at -= at >= walk.lines ? walk.lines : 0;
+        for (uint32_t i = 0; i < chase.lines; i++) {
+            sum += m[at * chase.stride * LINE_FLOATS + threadIdx.x];
+            at += chase.step;
+            at -= at >= chase.lines ? chase.lines : 0;
         }
         if (sum == 1.5f)
             out[100] = 1;
@@ -105,34 +105,34 @@ __global__ void time_lines(const float *m, struct walk walk, uint32_t *out)
 
 static FILE *bits;
 
-static void show(const char *kind, int carveout_kib, int lanes, const struct walk *walk)
+static void show(const char *kind, int carveout_kib, int lanes, const struct chase *chase)
 {
     char line[160];
 
     snprintf(line, sizeof(line), "%s carveout %d lanes %d lines %u step %u stride %u set %u:", kind,
-             carveout_kib, lanes, walk->lines, walk->step, walk->stride, walk->set_lines);
+             carveout_kib, lanes, chase->lines, chase->step, chase->stride, chase->set_lines);
     fputs(line, stdout);
     if (bits != NULL)
-        fprintf(bits, "%s passes %u\n", line, walk->passes);
+        fprintf(bits, "%s passes %u\n", line, chase->passes);
 }
 
 static void record(const float *m, uint32_t *out, int carveout_kib, int lanes,
-                   const struct walk *walk)
+                   const struct chase *chase)
 {
     static uint32_t words[WORDS_MAX];
-    size_t loads = (size_t)walk->passes * walk->lines, shared_bytes = loads / 8 + 64;
+    size_t loads = (size_t)chase->passes * chase->lines, shared_bytes = loads / 8 + 64;
     int percent = (carveout_kib * 100 + PER_SM_KIB - 1) / PER_SM_KIB;
 
     CHECK(
-        cudaFuncSetAttribute(walk_lines, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
-    walk_lines<<<1, lanes, shared_bytes>>>(m, *walk, out);
+        cudaFuncSetAttribute(chase_lines, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
+    chase_lines<<<1, lanes, shared_bytes>>>(m, *chase, out);
     CHECK(cudaGetLastError());
     CHECK(cudaMemcpy(words, out, sizeof(words), cudaMemcpyDeviceToHost));
-    show("record", carveout_kib, lanes, walk);
-    for (uint32_t pass = 0; pass < walk->passes; pass++) {
+    show("record", carveout_kib, lanes, chase);
+    for (uint32_t pass = 0; pass < chase->passes; pass++) {
         uint32_t misses = 0;
 
-        for (size_t i = (size_t)pass * walk->lines; i < (size_t)(pass + 1) * walk->lines; i++)
+        for (size_t i = (size_t)pass * chase->lines; i < (size_t)(pass + 1) * chase->lines; i++)
             misses += words[i / 32] >> i % 32 & 1;
         printf(" %u", misses);
     }
@@ -142,19 +142,19 @@ static void record(const float *m, uint32_t *out, int carveout_kib, int lanes,
 }
 
 static void take_times(const float *m, uint32_t *out, int carveout_kib, int lanes,
-                       const struct walk *walk)
+                       const struct chase *chase)
 {
     uint32_t cycles[64] = {0};
     int percent = carveout_kib < 0 ? -1 : (carveout_kib * 100 + PER_SM_KIB - 1) / PER_SM_KIB;
 
     CHECK(
         cudaFuncSetAttribute(time_lines, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
-    time_lines<<<1, lanes>>>(m, *walk, out);
+    time_lines<<<1, lanes>>>(m, *chase, out);
     CHECK(cudaGetLastError());
     CHECK(cudaMemcpy(cycles, out, sizeof(cycles), cudaMemcpyDeviceToHost));
-    show("cycles", carveout_kib, lanes, walk);
-    for (uint32_t pass = 0; pass < walk->passes; pass++)
-        printf(" %.1f", (double)cycles[pass] / walk->lines);
+    show("cycles", carveout_kib, lanes, chase);
+    for (uint32_t pass = 0; pass < chase->passes; pass++)
+        printf(" %.1f", (double)cycles[pass] / chase->lines);
     printf("\n");
 }
 
@@ -170,34 +170,34 @@ int main(int argc, char **argv)
     CHECK(cudaMemset(m, 0, ARENA_BYTES));
     CHECK(cudaMalloc(&out, 4 * WORDS_MAX));
     bits = argc > 1 ? fopen(argv[1], "wb") : NULL;
-    CHECK(cudaFuncSetAttribute(walk_lines, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    CHECK(cudaFuncSetAttribute(chase_lines, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                4 * WORDS_MAX));
     for (int lanes = 1; lanes <= 32; lanes += 31)
         for (int carveout : carveouts)
             for (int more : beyond)
                 for (uint32_t step = 1; step < 800; step += 786) {
-                    struct walk walk = {(uint32_t)((256 - carveout - 7) * 8 + more), step, 10, 1};
+                    struct chase chase = {(uint32_t)((256 - carveout - 7) * 8 + more), step, 10, 1};
 
-                    record(m, out, carveout, lanes, &walk);
+                    record(m, out, carveout, lanes, &chase);
                 }
     for (int lanes = 1; lanes <= 32; lanes += 31)
         for (int carveout = -1; carveout < 64; carveout += carveout < 0 ? 9 : 24)
             for (int more : beyond) {
-                struct walk walk = {
+                struct chase chase = {
                     (uint32_t)((256 - (carveout < 0 ? 8 : carveout) - 7) * 8 + more), 1, 10, 1};
 
-                take_times(m, out, carveout, lanes, &walk);
+                take_times(m, out, carveout, lanes, &chase);
             }
     for (uint32_t lines = 1700; lines < 2150; lines += 20) {
-        struct walk walk = {lines, 1, 10, 1};
+        struct chase chase = {lines, 1, 10, 1};
 
-        take_times(m, out, -1, 32, &walk);
+        take_times(m, out, -1, 32, &chase);
     }
     for (uint32_t set_lines = 4; set_lines <= 8; set_lines++) {
-        struct walk walk = {2048, 1, 4, 1, set_lines};
+        struct chase chase = {2048, 1, 4, 1, set_lines};
 
-        record(m, out, 8, 1, &walk);
-        record(m, out, 8, 32, &walk);
+        record(m, out, 8, 1, &chase);
+        record(m, out, 8, 32, &chase);
     }
     if (bits != NULL)
         fclose(bits);

@@ -90,7 +90,7 @@ static void clocks(struct smoke *smoke)
     smoke_require(smoke, samples[COUNT - 1].cycles > samples[0].cycles, "the clock runs");
 }
 
-/* The same 4 KiB by trace and by lap, on each path: facts 2.5 promise agreement. */
+/* The same 4 KiB by trace and by pass, on each path: facts 2.5 promise agreement. */
 static void hits(struct smoke *smoke)
 {
     static const enum pb_path paths[] = {PB_PATH_GLOBAL_CA, PB_PATH_GLOBAL_CG,  PB_PATH_READONLY,
@@ -98,10 +98,10 @@ static void hits(struct smoke *smoke)
 
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         double trace_cycles = smoke_trace(smoke, paths[i], 4096, 128, -1, true);
-        double lap_cycles = smoke_lap(smoke, paths[i], 4096, 128, -1, -1, false);
+        double pass_cycles = smoke_pass(smoke, paths[i], 4096, 128, -1, -1, false);
 
         printf("%-10s 4 KiB: trace %.2f (raw median)  lap %.3f\n", pb_path_name(paths[i]),
-               trace_cycles, lap_cycles);
+               trace_cycles, pass_cycles);
     }
 }
 
@@ -111,10 +111,10 @@ static void sweep(struct smoke *smoke, enum pb_path path, uint64_t low, uint64_t
     printf("%s stride %" PRIu64 ":", pb_path_name(path), stride);
     for (uint64_t bytes = low; bytes <= high; bytes *= 2) {
         printf(" %" PRIu64 "K=%.1f", bytes >> 10,
-               smoke_lap(smoke, path, bytes, stride, -1, -1, prefill));
+               smoke_pass(smoke, path, bytes, stride, -1, -1, prefill));
         if (bytes > low && 3 * bytes / 2 <= high)
             printf(" %" PRIu64 "K=%.1f", 3 * bytes / 2 >> 10,
-                   smoke_lap(smoke, path, 3 * bytes / 2, stride, -1, -1, prefill));
+                   smoke_pass(smoke, path, 3 * bytes / 2, stride, -1, -1, prefill));
     }
     printf("\n");
 }
@@ -143,7 +143,7 @@ static void carveouts(struct smoke *smoke)
         printf("carveout %" PRId64 "K:", kib[i]);
         for (uint64_t footprint = step; footprint <= 256; footprint += step)
             printf(" %" PRIu64 "=%.0f", footprint,
-                   smoke_lap(smoke, PB_PATH_GLOBAL_CA, 1024 * footprint, 128, bytes, -1, false));
+                   smoke_pass(smoke, PB_PATH_GLOBAL_CA, 1024 * footprint, 128, bytes, -1, false));
         printf("  (configured %" PRIu64 ")\n", smoke->carveout_bytes);
     }
 }
@@ -169,7 +169,7 @@ static void some_sms(struct smoke *smoke)
     for (uint32_t sm = 0; sm <= last;
          sm = sm == last ? last + 1 : (sm + 17 < last ? sm + 17 : last))
         printf("SM %u: lap %.2f on %" PRId64 "  ", sm,
-               smoke_lap(smoke, PB_PATH_GLOBAL_CG, 1 << 20, 128, -1, sm, true), smoke->sm_id);
+               smoke_pass(smoke, PB_PATH_GLOBAL_CG, 1 << 20, 128, -1, sm, true), smoke->sm_id);
     printf("\n");
 }
 
@@ -234,7 +234,7 @@ static void refusals(struct smoke *smoke)
     chase.cross = true;
     status = smoke->ops->chase(smoke->device, &chase, &trace, &smoke->err);
     smoke_require(smoke, status == PB_INVALID, "constant memory is not crossed");
-    smoke_lap(smoke, PB_PATH_GLOBAL_CA, 4096, 128, -1, -1, false);
+    smoke_pass(smoke, PB_PATH_GLOBAL_CA, 4096, 128, -1, -1, false);
 }
 
 static const struct item {

@@ -30,15 +30,16 @@ uint32_t smoke_print_cycles(const char *name, uint32_t *cycles, size_t count);
 /* The median of cycles[count], which gets sorted. */
 uint32_t smoke_median(uint32_t *cycles, size_t count);
 
-/* Records two laps of a strided chase after one warm lap, and prints its quartiles. The median. */
+/* Records two passes of a strided chase after one warm pass, and prints its quartiles. The median.
+ */
 double smoke_trace(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_t stride,
                    int64_t sm, bool is_warm);
 
-/* Cycles per load over whole laps after one warm lap; NaN when it failed. */
-double smoke_lap(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_t stride,
-                 int64_t carveout_bytes, int64_t sm, bool prefill);
+/* Cycles per load over whole passes after one warm pass; NaN when it failed. */
+double smoke_pass(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_t stride,
+                  int64_t carveout_bytes, int64_t sm, bool prefill);
 
-/* Cycles per load over one lap of so many slots, after a warm one; NaN when it failed or cannot be
+/* Cycles per load over one pass of so many slots, after a warm one; NaN when it failed or cannot be
  * done, which is printed. Page i's slot is i cache lines further in, so that no set fills up. */
 double smoke_pages(struct smoke *smoke, uint64_t pages, uint64_t page_bytes, uint64_t alias_bytes);
 

@@ -12,7 +12,7 @@ static void sweep(struct smoke *smoke, enum pb_path path, uint64_t low, uint64_t
 {
     printf("%s stride %" PRIu64 ":", pb_path_name(path), stride);
     for (uint64_t bytes = low; bytes <= high; bytes *= 2)
-        printf(" %" PRIu64 "=%.1f", bytes, smoke_lap(smoke, path, bytes, stride, -1, -1, true));
+        printf(" %" PRIu64 "=%.1f", bytes, smoke_pass(smoke, path, bytes, stride, -1, -1, true));
     printf("\n");
 }
 
@@ -40,7 +40,7 @@ void smoke_constants(struct smoke *smoke)
     smoke_trace(smoke, PB_PATH_CONSTANT, large, 8, -1, false);
 }
 
-/* The mean of one lap over 4 KiB that another path has walked before; also walked untraced. */
+/* The mean of one pass over 4 KiB that another path has loaded before; also loaded untraced. */
 static double crossed(struct smoke *smoke, enum pb_path warm_path, enum pb_path path)
 {
     enum { COUNT = 32 };

@@ -108,8 +108,8 @@ double smoke_trace(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint6
     return median;
 }
 
-double smoke_lap(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_t stride,
-                 int64_t carveout_bytes, int64_t sm, bool prefill)
+double smoke_pass(struct smoke *smoke, enum pb_path path, uint64_t bytes, uint64_t stride,
+                  int64_t carveout_bytes, int64_t sm, bool prefill)
 {
     size_t count;
     uint64_t *offsets = strided(bytes, stride, &count);

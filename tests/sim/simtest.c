@@ -211,7 +211,8 @@ void simtest_trace(struct pb_device *device, enum pb_path path, size_t slots, ui
     free(offsets);
 }
 
-double simtest_lap(struct pb_device *device, enum pb_path path, size_t slots, uint64_t stride_bytes)
+double simtest_pass(struct pb_device *device, enum pb_path path, size_t slots,
+                    uint64_t stride_bytes)
 {
     uint64_t *offsets = simtest_offsets(slots, stride_bytes);
     struct pb_chase chase = {.path = path,

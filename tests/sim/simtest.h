@@ -61,9 +61,9 @@ struct pb_chase_trace simtest_run(struct pb_device *device, const struct pb_chas
 void simtest_trace(struct pb_device *device, enum pb_path path, size_t slots, uint64_t stride_bytes,
                    uint64_t warm, uint64_t record, uint32_t *latency_out);
 
-/* Average cycles of one warm lap. */
-double simtest_lap(struct pb_device *device, enum pb_path path, size_t slots,
-                   uint64_t stride_bytes);
+/* Average cycles of one warm pass. */
+double simtest_pass(struct pb_device *device, enum pb_path path, size_t slots,
+                    uint64_t stride_bytes);
 
 /* The stamp overhead of a device. */
 uint32_t simtest_overhead(struct pb_device *device);

@@ -20,12 +20,12 @@ static bool load(struct pb_sim_cache *cache, uint64_t address)
     return pb_sim_cache_access(cache, address, &random);
 }
 
-/* Misses of one sequential lap after a warm one. */
-static size_t misses_of_lap(struct pb_sim_cache *cache, size_t lines, uint64_t line_bytes)
+/* Misses of one sequential pass after a warm one. */
+static size_t misses_of_pass(struct pb_sim_cache *cache, size_t lines, uint64_t line_bytes)
 {
     size_t misses = 0;
 
-    for (size_t lap = 0; lap < 2; lap++) {
+    for (size_t pass = 0; pass < 2; pass++) {
         misses = 0;
         for (size_t i = 0; i < lines; i++)
             misses += load(cache, i * line_bytes) ? 0 : 1;
@@ -43,8 +43,8 @@ static void test_index_modulo__sets_need_not_be_a_power_of_two(void **state)
     (void)state;
     for (uint64_t line = 0; line < 30; line++)
         assert_int_equal(pb_sim_cache_set(cache, line * 32 + 31), line % 3);
-    assert_int_equal(misses_of_lap(cache, 3, 32), 0);
-    assert_int_equal(misses_of_lap(cache, 4, 32), 2); /* lines 0 and 3 share set 0 */
+    assert_int_equal(misses_of_pass(cache, 3, 32), 0);
+    assert_int_equal(misses_of_pass(cache, 4, 32), 2); /* lines 0 and 3 share set 0 */
     pb_sim_cache_free(cache);
 }
 
@@ -83,10 +83,10 @@ static void test_index_dealt__unequal_sets_fill_to_the_last_entry(void **state)
 
     (void)state;
     /* M16 4.4: 65 entries fit; then the large set overflows at once, then one small set a time */
-    assert_int_equal(misses_of_lap(cache, 65, 32), 0);
-    assert_int_equal(misses_of_lap(cache, 66, 32), 18);
+    assert_int_equal(misses_of_pass(cache, 65, 32), 0);
+    assert_int_equal(misses_of_pass(cache, 66, 32), 18);
     for (size_t extra = 1; extra <= 6; extra++)
-        assert_int_equal(misses_of_lap(cache, 66 + extra, 32), 18 + 9 * extra);
+        assert_int_equal(misses_of_pass(cache, 66 + extra, 32), 18 + 9 * extra);
     pb_sim_cache_free(cache);
 }
 
@@ -115,9 +115,9 @@ static void test_sets__unequal_ways_of_a_cache_are_kept_apart(void **state)
 
     (void)state;
     /* even lines: 3 fit; odd lines: 1 fits */
-    assert_int_equal(misses_of_lap(cache, 2, 32), 0);
+    assert_int_equal(misses_of_pass(cache, 2, 32), 0);
     pb_sim_cache_start(cache, 1024);
-    assert_int_equal(misses_of_lap(cache, 5, 32), 2); /* lines 1 and 3 fight, 0, 2, 4 stay */
+    assert_int_equal(misses_of_pass(cache, 5, 32), 2); /* lines 1 and 3 fight, 0, 2, 4 stay */
     pb_sim_cache_free(cache);
 }
 
@@ -170,13 +170,13 @@ static void test_start__a_smaller_share_takes_ways_of_every_set(void **state)
 
     (void)state;
     pb_sim_cache_start(cache, 192); /* 3 of 4 ways */
-    assert_int_equal(misses_of_lap(cache, 6, 32), 0);
-    assert_int_equal(misses_of_lap(cache, 7, 32), 4);
+    assert_int_equal(misses_of_pass(cache, 6, 32), 0);
+    assert_int_equal(misses_of_pass(cache, 7, 32), 4);
     pb_sim_cache_start(cache, 191); /* no half ways */
-    assert_int_equal(misses_of_lap(cache, 4, 32), 0);
-    assert_int_equal(misses_of_lap(cache, 5, 32), 3);
+    assert_int_equal(misses_of_pass(cache, 4, 32), 0);
+    assert_int_equal(misses_of_pass(cache, 5, 32), 3);
     pb_sim_cache_start(cache, 0);
-    assert_int_equal(misses_of_lap(cache, 1, 32), 1);
+    assert_int_equal(misses_of_pass(cache, 1, 32), 1);
     pb_sim_cache_free(cache);
 }
 
@@ -265,8 +265,8 @@ static void test_prefetch__a_jump_misses_and_backwards_is_no_stream(void **state
     pb_sim_cache_free(cache);
 }
 
-/* M16 4.6: the first walk in order pays once, later laps over more than fits pay as ever. */
-static void test_prefetch__of_first_walks_only(void **state)
+/* M16 4.6: the first chase in order pays once, later passes over more than fits pay as ever. */
+static void test_prefetch__of_first_chases_only(void **state)
 {
     uint32_t ways[1] = {64};
     struct pb_sim_shape shape = {
@@ -287,7 +287,7 @@ static void test_prefetch__of_first_walks_only(void **state)
 }
 
 /* Each load lies between ones that were made, or runs against the stream. */
-static void test_prefetch__of_first_walks_helps_neither_backwards_nor_at_random(void **state)
+static void test_prefetch__of_first_chases_helps_neither_backwards_nor_at_random(void **state)
 {
     static const uint64_t order[] = {40, 0, 20, 21, 22, 10, 11, 30, 31, 32, 33, 1, 2};
     uint32_t ways[1] = {64};
@@ -321,8 +321,8 @@ int main(void)
         cmocka_unit_test(test_keeps__what_is_here_where_nothing_was_let_go),
         cmocka_unit_test(test_prefetch__sequential_loads_miss_once_per_stream),
         cmocka_unit_test(test_prefetch__a_jump_misses_and_backwards_is_no_stream),
-        cmocka_unit_test(test_prefetch__of_first_walks_only),
-        cmocka_unit_test(test_prefetch__of_first_walks_helps_neither_backwards_nor_at_random),
+        cmocka_unit_test(test_prefetch__of_first_chases_only),
+        cmocka_unit_test(test_prefetch__of_first_chases_helps_neither_backwards_nor_at_random),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,14 +45,14 @@ static void test_chase__prefill_warms_l2_and_tlbs_but_not_l1(void **state)
     json_decref(root);
 }
 
-static void test_chase__a_lap_costs_what_its_trace_adds_up_to(void **state)
+static void test_chase__a_pass_costs_what_its_trace_adds_up_to(void **state)
 {
     json_t *root = simtest_profile();
     struct pb_device *device = simtest_open(root, NULL);
     uint64_t *offsets = simtest_offsets(24, 128);
     struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 24);
     uint32_t latency[100];
-    struct pb_chase_trace lap;
+    struct pb_chase_trace pass;
     uint64_t sum = 0;
 
     (void)state;
@@ -63,10 +63,10 @@ static void test_chase__a_lap_costs_what_its_trace_adds_up_to(void **state)
         sum += latency[i] - 10;
     chase.record = 0;
     chase.timed = 100;
-    lap = simtest_run(device, &chase, NULL);
-    assert_int_equal(lap.total_cycles, sum);
-    assert_float_equal(lap.total_ns, (double)sum, 1e-6); /* 1000 MHz */
-    assert_int_equal(lap.count, 0);
+    pass = simtest_run(device, &chase, NULL);
+    assert_int_equal(pass.total_cycles, sum);
+    assert_float_equal(pass.total_ns, (double)sum, 1e-6); /* 1000 MHz */
+    assert_int_equal(pass.count, 0);
     free(offsets);
     device->ops->close(device);
     json_decref(root);
@@ -132,7 +132,7 @@ static void test_carveout__shrinks_a_unified_cache(void **state)
     uint64_t *offsets = simtest_offsets(12, 128);
     struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CA, offsets, 12);
     struct pb_device *device;
-    struct pb_chase_trace lap;
+    struct pb_chase_trace pass;
 
     (void)state;
     simtest_set(root, "caches/0/unified_with_shared", "true");
@@ -140,17 +140,17 @@ static void test_carveout__shrinks_a_unified_cache(void **state)
     chase.warm = 24;
     chase.timed = 12;
     chase.carveout_bytes = 512; /* 1536 are left: 12 lines */
-    lap = simtest_run(device, &chase, NULL);
-    assert_int_equal(lap.total_cycles, 12 * 30);
-    assert_int_equal(lap.carveout_bytes, 512);
+    pass = simtest_run(device, &chase, NULL);
+    assert_int_equal(pass.total_cycles, 12 * 30);
+    assert_int_equal(pass.carveout_bytes, 512);
     chase.carveout_bytes = 1024;
     assert_int_equal(simtest_run(device, &chase, NULL).total_cycles, 12 * 200);
     chase.carveout_bytes = 4096; /* nothing is left of L1 */
     assert_int_equal(simtest_run(device, &chase, NULL).total_cycles, 12 * 200);
     chase.carveout_bytes = -1;
-    lap = simtest_run(device, &chase, NULL);
-    assert_int_equal(lap.total_cycles, 12 * 30);
-    assert_int_equal(lap.carveout_bytes, 0);
+    pass = simtest_run(device, &chase, NULL);
+    assert_int_equal(pass.total_cycles, 12 * 30);
+    assert_int_equal(pass.carveout_bytes, 0);
     free(offsets);
     device->ops->close(device);
     json_decref(root);
@@ -249,7 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chase__every_launch_starts_cold),
         cmocka_unit_test(test_chase__prefill_warms_l2_and_tlbs_but_not_l1),
-        cmocka_unit_test(test_chase__a_lap_costs_what_its_trace_adds_up_to),
+        cmocka_unit_test(test_chase__a_pass_costs_what_its_trace_adds_up_to),
         cmocka_unit_test(test_chase__window_is_small_where_the_cache_is_unified),
         cmocka_unit_test(test_cross__shows_which_paths_share_a_cache),
         cmocka_unit_test(test_carveout__shrinks_a_unified_cache),

@@ -10,7 +10,7 @@
 /* What the fast tests look at: averages in cycles, and bytes per second. */
 struct view {
     double l1, l2, dram, shared, copy;
-    double lap_ns; /* per L1 load */
+    double pass_ns; /* per L1 load */
 };
 
 static double ns_of_l1(struct pb_device *device)
@@ -46,12 +46,12 @@ static double copy_of(struct pb_device *device)
 
 static struct view look(struct pb_device *device)
 {
-    struct view view = {.l1 = simtest_lap(device, PB_PATH_GLOBAL_CA, 16, 128),
-                        .l2 = simtest_lap(device, PB_PATH_GLOBAL_CG, 64, 128),
-                        .dram = simtest_lap(device, PB_PATH_GLOBAL_CG, 1024, 128),
-                        .shared = simtest_lap(device, PB_PATH_SHARED, 64, 128),
+    struct view view = {.l1 = simtest_pass(device, PB_PATH_GLOBAL_CA, 16, 128),
+                        .l2 = simtest_pass(device, PB_PATH_GLOBAL_CG, 64, 128),
+                        .dram = simtest_pass(device, PB_PATH_GLOBAL_CG, 1024, 128),
+                        .shared = simtest_pass(device, PB_PATH_SHARED, 64, 128),
                         .copy = copy_of(device),
-                        .lap_ns = ns_of_l1(device)};
+                        .pass_ns = ns_of_l1(device)};
 
     return view;
 }
@@ -70,7 +70,7 @@ static void expect_view(const char *fault, struct view expected)
     assert_float_equal(seen.dram, expected.dram, 0.02);
     assert_float_equal(seen.shared, expected.shared, 0.02);
     assert_float_equal(seen.copy, expected.copy, 1e-6 * expected.copy);
-    assert_float_equal(seen.lap_ns, expected.lap_ns, 1e-3);
+    assert_float_equal(seen.pass_ns, expected.pass_ns, 1e-3);
     device->ops->close(device);
     json_decref(root);
 }
@@ -87,7 +87,7 @@ static void test_fault_clock__slows_time_and_shortens_dram_in_cycles(void **stat
 
     (void)state;
     expected.dram = 200 + 300 * 0.5;
-    expected.lap_ns = 60;
+    expected.pass_ns = 60;
     expect_view("clock=0.5", expected);
 }
 
@@ -124,9 +124,9 @@ static void test_fault_l1_size__takes_ways_of_l1_only(void **state)
     struct pb_device *device = simtest_open_faulty(root, "l1_size=0.5");
 
     (void)state;
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CA, 8, 128), 30, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CA, 16, 128), 200, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 128, 128), 200, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CA, 8, 128), 30, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CA, 16, 128), 200, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 128, 128), 200, 0);
     device->ops->close(device);
     json_decref(root);
 }

@@ -127,7 +127,7 @@ static void test_map__slices_are_at_a_distance_of_their_own_from_each_gpc(void *
     json_decref(root);
 }
 
-/* The median of a warm lap past L1 on this SM, and of one through DRAM. */
+/* The median of a warm pass past L1 on this SM, and of one through DRAM. */
 static void chase_on(struct pb_device *device, int64_t sm, uint32_t *l2_out, uint32_t *dram_out)
 {
     uint64_t *offsets = simtest_offsets(8, 128), index[16];

@@ -54,18 +54,18 @@ static void test_path__first_cache_that_holds_it_answers(void **state)
     json_decref(root);
 }
 
-static void test_path__laps_step_at_each_capacity(void **state)
+static void test_path__passes_step_at_each_capacity(void **state)
 {
     json_t *root = simtest_profile();
     struct pb_device *device = simtest_open(root, NULL);
 
     (void)state;
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CA, 2048 / 32, 32), 30, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CA, 4096 / 32, 32), 200, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 1024 / 32, 32), 200, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 16384 / 32, 32), 200, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 32768 / 32, 32), 500, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_SHARED, 128, 32), 30, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CA, 2048 / 32, 32), 30, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CA, 4096 / 32, 32), 200, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 1024 / 32, 32), 200, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 16384 / 32, 32), 200, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 32768 / 32, 32), 500, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_SHARED, 128, 32), 30, 0);
     device->ops->close(device);
     json_decref(root);
 }
@@ -78,10 +78,10 @@ static void test_tlb__penalties_of_missed_levels_add_up(void **state)
     (void)state;
     simtest_set(root, "caches/1/sets", "4096"); /* so that all lines stay in L2 */
     device = simtest_open(root, NULL);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 4, PAGE + 128), 200, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 5, PAGE + 128), 210, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 8, PAGE + 128), 210, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 9, PAGE + 128), 260, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 4, PAGE + 128), 200, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 5, PAGE + 128), 210, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 8, PAGE + 128), 210, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 9, PAGE + 128), 260, 0);
     device->ops->close(device);
     json_decref(root);
 }
@@ -95,8 +95,8 @@ static void test_tlb__an_entry_covers_its_whole_span(void **state)
     simtest_set(root, "caches/1/sets", "4096");
     simtest_set(root, "tlbs/0/entry_span_bytes", "16777216");
     device = simtest_open(root, NULL);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 31, PAGE + 128), 200, 0);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CG, 10, 16 * MB + 128), 260, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 31, PAGE + 128), 200, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CG, 10, 16 * MB + 128), 260, 0);
     device->ops->close(device);
     json_decref(root);
 }
@@ -241,7 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_path__first_cache_that_holds_it_answers),
-        cmocka_unit_test(test_path__laps_step_at_each_capacity),
+        cmocka_unit_test(test_path__passes_step_at_each_capacity),
         cmocka_unit_test(test_tlb__penalties_of_missed_levels_add_up),
         cmocka_unit_test(test_tlb__an_entry_covers_its_whole_span),
         cmocka_unit_test(test_tlb__constant_memory_has_none),

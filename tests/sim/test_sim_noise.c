@@ -35,7 +35,7 @@ static void test_noise__jitter_is_even_and_spikes_are_rare(void **state)
     json_decref(root);
 }
 
-static void test_noise__leaves_laps_alone(void **state)
+static void test_noise__leaves_passes_alone(void **state)
 {
     json_t *root = simtest_profile();
     struct pb_device *device;
@@ -44,7 +44,7 @@ static void test_noise__leaves_laps_alone(void **state)
     simtest_set(root, "noise",
                 "{\"jitter_cycles\": 2, \"spike_probability\": 0.5, \"spike_cycles\": 300}");
     device = simtest_open(root, NULL);
-    assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CA, 16, 128), 30, 0);
+    assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CA, 16, 128), 30, 0);
     device->ops->close(device);
     json_decref(root);
 }
@@ -96,8 +96,8 @@ static void test_spread__moves_l2_and_dram_but_not_l1(void **state)
 
         snprintf(selector, sizeof(selector), "%d", i);
         device = simtest_open(root, &request);
-        l2 = simtest_lap(device, PB_PATH_GLOBAL_CG, 64, 128);
-        assert_float_equal(simtest_lap(device, PB_PATH_GLOBAL_CA, 16, 128), 30, 0);
+        l2 = simtest_pass(device, PB_PATH_GLOBAL_CG, 64, 128);
+        assert_float_equal(simtest_pass(device, PB_PATH_GLOBAL_CA, 16, 128), 30, 0);
         sum += l2;
         squares += l2 * l2;
         device->ops->close(device);
@@ -134,7 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_noise__jitter_is_even_and_spikes_are_rare),
-        cmocka_unit_test(test_noise__leaves_laps_alone),
+        cmocka_unit_test(test_noise__leaves_passes_alone),
         cmocka_unit_test(test_noise__repeats_with_the_seed_and_differs_otherwise),
         cmocka_unit_test(test_spread__moves_l2_and_dram_but_not_l1),
         cmocka_unit_test(test_spread__fractions_of_a_cycle_show_in_the_mean_of_a_trace),

@@ -35,9 +35,9 @@ static enum pb_status cold(struct pb_device *device, enum pb_path path, const ui
     return status;
 }
 
-/* Average cycles of one warm lap. */
-static double lap(struct pb_device *device, const uint64_t *offsets, size_t count,
-                  uint64_t alias_bytes)
+/* Average cycles of one warm pass. */
+static double pass(struct pb_device *device, const uint64_t *offsets, size_t count,
+                   uint64_t alias_bytes)
 {
     struct pb_chase chase = {.path = PB_PATH_GLOBAL_CG,
                              .offset_bytes = offsets,
@@ -90,9 +90,9 @@ static void test_alias__reaches_beyond_memory_with_lines_in_l2(void **state)
     (void)state;
     for (uint64_t i = 0; i < PAGES; i++)
         offsets[i] = i * 80 * mib + i * 128;
-    assert_float_equal(lap(device, offsets, 4, 2 * mib), 200, 0);
-    assert_float_equal(lap(device, offsets, 8, 2 * mib), 210, 0);
-    assert_float_equal(lap(device, offsets, PAGES, 2 * mib), 260, 0);
+    assert_float_equal(pass(device, offsets, 4, 2 * mib), 200, 0);
+    assert_float_equal(pass(device, offsets, 8, 2 * mib), 210, 0);
+    assert_float_equal(pass(device, offsets, PAGES, 2 * mib), 260, 0);
     assert_int_equal(device->ops->chase(device, &plain, &trace, NULL), PB_NO_MEMORY);
     device->ops->close(device);
     json_decref(root);
@@ -191,8 +191,8 @@ static void test_texture_2d__fits_the_same_cache(void **state)
 
     (void)state;
     /* 12 KiB are 12 rows: the sets are even over whole blocks, so 8 rows fit and 16 do not */
-    assert_float_equal(simtest_lap(device, PB_PATH_TEXTURE_2D, 8192 / 8, 8), 78, 0);
-    assert_true(simtest_lap(device, PB_PATH_TEXTURE_2D, 16384 / 8, 8) > 100);
+    assert_float_equal(simtest_pass(device, PB_PATH_TEXTURE_2D, 8192 / 8, 8), 78, 0);
+    assert_true(simtest_pass(device, PB_PATH_TEXTURE_2D, 16384 / 8, 8) > 100);
     assert_int_equal(cold(plain, PB_PATH_TEXTURE_2D, &offset, 1, 0, &latency), PB_UNSUPPORTED);
     device->ops->close(device);
     plain->ops->close(plain);
@@ -216,8 +216,8 @@ static void test_constant__has_two_levels_of_its_own(void **state)
         uint32_t latency[5];
         const uint64_t beyond[] = {0, 65536};
 
-        assert_float_equal(simtest_lap(device, PB_PATH_CONSTANT, 32, 64), devices[i].l1, 0);
-        assert_float_equal(simtest_lap(device, PB_PATH_CONSTANT, 64, 64), devices[i].l15, 0);
+        assert_float_equal(simtest_pass(device, PB_PATH_CONSTANT, 32, 64), devices[i].l1, 0);
+        assert_float_equal(simtest_pass(device, PB_PATH_CONSTANT, 64, 64), devices[i].l15, 0);
         assert_int_equal(cold(device, PB_PATH_CONSTANT, lines, 5, 0, latency), PB_OK);
         assert_true(latency[0] > devices[i].l15);
         assert_int_equal(latency[1], devices[i].l1);

@@ -163,7 +163,7 @@ static void test_policy_weighted__a_way_without_weight_stays(void **state)
     expect_share(counts[1], 3000, 2.0 / 3.0);
 }
 
-/* A plain model of lru: an array in order of use. Checked against long random walks. */
+/* A plain model of lru: an array in order of use. Checked against long random chases. */
 static bool model_access(uint64_t *order, size_t *used, size_t ways, uint64_t line)
 {
     size_t i;
@@ -184,13 +184,13 @@ static bool model_access(uint64_t *order, size_t *used, size_t ways, uint64_t li
 static void expect_model(uint32_t ways)
 {
     struct pb_sim_shape shape = {0};
-    struct pb_sim_random walk = {3}, random = {4};
+    struct pb_sim_random chase = {3}, random = {4};
     uint64_t order[96];
     size_t used = 0;
     struct pb_sim_cache *cache = open_set(&shape, &ways, PB_SIM_POLICY_LRU);
 
     for (int i = 0; i < 50000; i++) {
-        uint64_t line = pb_sim_random_below(&walk, i % 1000 < 500 ? ways + 14 : ways * 5 / 8);
+        uint64_t line = pb_sim_random_below(&chase, i % 1000 < 500 ? ways + 14 : ways * 5 / 8);
 
         assert_int_equal(pb_sim_cache_access(cache, line * 32, &random),
                          model_access(order, &used, ways, line));

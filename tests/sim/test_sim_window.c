@@ -1,4 +1,4 @@
-/* Records longer than a window: what is walked again for them, and what the simulator spares. */
+/* Records longer than a window: what is loaded again for them, and what the simulator spares. */
 #include "sim/simtest.h"
 
 #include <stdlib.h>
@@ -97,7 +97,7 @@ static void expect_launches_equal(struct pb_chase chase, size_t drawing, uint32_
     single->ops->close(single);
 }
 
-/* What goes before the first draw is not walked again; the record must not know. */
+/* What goes before the first draw is not loaded again; the record must not know. */
 static void test_windows__under_random_policies_equal_launches_of_their_own(void **state)
 {
     uint64_t *offsets = simtest_offsets(2049, 128);

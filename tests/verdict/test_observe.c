@@ -209,11 +209,11 @@ static void test_observe__tail_too_rare_for_the_local_loads_is_open(void **state
     pb_features_clear(&many.features);
 }
 
-static void add_lap(struct pb_recording *recording, const char *phase, int64_t sm, uint64_t cycles)
+static void add_pass(struct pb_recording *recording, const char *phase, int64_t sm, uint64_t cycles)
 {
     struct pb_point *point;
 
-    synthetic_lap(&recording->series, "global_cg", phase, 65536, 128, 1000, cycles);
+    synthetic_pass(&recording->series, "global_cg", phase, 65536, 128, 1000, cycles);
     point = &recording->series.points[recording->series.point_count - 1];
     point->sm_id = sm;
     point->total_ns = (double)cycles / 2.0;
@@ -226,7 +226,7 @@ static void test_observe__slowest_sms_are_ranked_and_named(void **state)
 
     (void)state;
     for (int64_t sm = 0; sm < 16; sm++)
-        add_lap(recording, "l2", sm, sm == 11 ? 300000 : sm == 4 ? 275000 : 250000);
+        add_pass(recording, "l2", sm, sm == 11 ? 300000 : sm == 4 ? 275000 : 250000);
     observe(&dummy);
     expect_near(&dummy.features, "sm.l2_slowest", 0.2);
     assert_int_equal(cell_of(&dummy.features, "sm.l2_slowest").place, 11);
@@ -249,8 +249,8 @@ static void test_observe__l1_that_l2_answers_for_is_not_stated(void **state)
         struct pb_recording *recording = add_test(&dummy, "sm_latency");
 
         for (int64_t sm = 0; sm < 16; sm++) {
-            add_lap(recording, "l1", sm, inner);
-            add_lap(recording, "l2", sm, 210000);
+            add_pass(recording, "l1", sm, inner);
+            add_pass(recording, "l2", sm, 210000);
         }
         observe(&dummy);
         assert_int_equal(has(&dummy.features, "sm_median.l1_cycles"), inner < 210000);
@@ -267,8 +267,8 @@ static void test_observe__clock_that_falls_between_tests_is_seen(void **state)
     struct pb_recording *second = add_test(&dummy, "l2_capacity");
 
     (void)state;
-    add_lap(first, "coarse", 0, 800000);
-    add_lap(second, "coarse", 0, 800000);
+    add_pass(first, "coarse", 0, 800000);
+    add_pass(second, "coarse", 0, 800000);
     second->series.points[0].total_ns *= 1.25;
     observe(&dummy);
     expect_near(&dummy.features, "clock.lowest_over_highest", 0.8);

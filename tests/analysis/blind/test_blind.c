@@ -69,7 +69,7 @@ static bool is_of_caches(const struct blind_result *result)
 }
 
 /*
- * Where all lines miss is bounded by a sweep's steps; where misses begin stays open where a lap of
+ * Where all lines miss is bounded by a sweep's steps; where misses begin stays open where a pass of
  * random victims has one or two misses, no more than spikes may cause (515 by five of nine seeds of
  * the noise); pages stay open where an entry covers several of them, which hit and miss together.
  * All else is to be found exactly.
@@ -87,11 +87,11 @@ static bool is_found(const struct blind_result *result)
  * 407  spikes that look like misses: outliers in all ways, lines of other sets among a set's
  * 430  an uneven texture cache whose tree-PLRU shows four lines at a time
  * 441  misses and spikes in one band: the edge by its bounds, and by its sets
- * 463  an L2 smaller than the walk that is to miss L1
- * 515  a hashed L2 of random victims: laps of one or two misses
+ * 463  an L2 smaller than the chase that is to miss L1
+ * 515  a hashed L2 of random victims: passes of one or two misses
  * 533  an L2 of 64-byte lines whose misses end at multiples of 256 bytes
- * 557  a tree-PLRU of 25 ways that shows one line a lap
- * 708, 827  lines a page apart crowd sets of a small L2, whose misses take what a TLB's do
+ * 557  a tree-PLRU of 25 ways that shows one line a pass
+ * 708, 827  lines a page apart overflow sets of a small L2, whose misses take what a TLB's do
  * 839  TLB entries of eight pages, at strides that seem to say one
  */
 static void test_blind__devices_that_once_went_wrong_are_found(void **state)
@@ -221,7 +221,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 6400053, 6400103  constants of which the first cache answers some, and L2 the others
  * 6400064           spikes as long as misses, which lie at all multiples of the stride
  * 6300017           hits of L2 that lack their translation, where its misses were looked for
- * 6400110           random victims behind a prefetcher: an edge that a few laps do not show
+ * 6400110           random victims behind a prefetcher: an edge that a few passes do not show
  * 6300088, 6300111  outstanding loads behind stamps of much jitter
  * 6000075           passes with one line more over a part of L2, in which spikes alone miss
  * 6000152           a prefetch of 8 KiB, behind which one load in 260 misses where all lines do
