@@ -2,7 +2,8 @@
  * Recordings with known truth, for tests of the inference.
  *
  * A toy cache (LRU or random, with sectors, with several lines of one set in a row) answers
- * chases as the battery takes them. It shares nothing with the simulated devices, nor with the inference.
+ * chases as the battery takes them. It shares nothing with the simulated devices, nor with the
+ * inference.
  */
 #ifndef PB_TESTS_ANALYSIS_SYNTHETIC_H
 #define PB_TESTS_ANALYSIS_SYNTHETIC_H

@@ -7,8 +7,8 @@
  * the recording's arrays, "out" the image: the same two amounts stand under both steps, so that
  * the steps can be compared. The fleet file is read back, and must hold what was put in.
  *
- * Recordings: `passes` is a cache's edge as it mostly is, a sequential chase with two latencies and a
- * cycle of jitter; `random` visits its slots in random order, and its latencies spread over 256
+ * Recordings: `passes` is a cache's edge as it mostly is, a sequential chase with two latencies and
+ * a cycle of jitter; `random` visits its slots in random order, and its latencies spread over 256
  * cycles, which compresses about as badly as the L2 sweep of a real GPU. The small one shows the
  * cost of an image as such.
  *

@@ -169,7 +169,7 @@ the_topology_of_the_traced_gpu_counts() {
     command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
     kernels=$source/tests/data/kernels/h100-measured
     for recording in h100-parallel h100-standard; do
-        run 0 "$bin/plumb-model" --from "$source/tests/data/$recording.h5" --json $recording.json \
+        run 0 "$bin/plumb-model" --from "$source/tests/data/$recording.h5" --json "$recording.json" \
             --compare "$kernels/counters.csv" "$kernels/load_ca.h5" "$kernels/load_cg.h5" \
             "$kernels/load_nc.h5" "$kernels/atax_2.h5"
     done

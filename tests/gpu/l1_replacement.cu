@@ -59,8 +59,9 @@ __global__ void chase_lines(const float *m, struct chase chase, uint32_t *out)
             uint32_t begin, end;
             float value;
             const float *line =
-                m + (chase.set_lines > 0 ? same_set(mix(pass * chase.lines + i) % chase.set_lines) / 4
-                                        : at * chase.stride * LINE_FLOATS);
+                m + (chase.set_lines > 0
+                         ? same_set(mix(pass * chase.lines + i) % chase.set_lines) / 4
+                         : at * chase.stride * LINE_FLOATS);
 
             at += chase.step;
             at -= at >= chase.lines ? chase.lines : 0;
