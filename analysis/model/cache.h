@@ -118,8 +118,11 @@ struct pb_model_lookup {
 void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint32_t sectors,
                            double time, struct pb_model_lookup *lookup_out);
 
-/* The same for one byte, and in a replay: true when its sector is there. */
-bool pb_model_cache_touch(struct pb_model_cache *cache, uint64_t address);
+/*
+ * The same for one byte, in a replay without times: true when its sector is there. is_certain_out
+ * as in the lookup, or NULL.
+ */
+bool pb_model_cache_touch(struct pb_model_cache *cache, uint64_t address, bool *is_certain_out);
 
 /*
  * The sectors of that slot arrive at `ready_time`: to be called after the access that missed them,
