@@ -35,12 +35,13 @@ uint64_t pb_gf2_parts(const struct pb_gf2_span *span, uint64_t vector)
 
 bool pb_gf2_add(struct pb_gf2_span *span, uint64_t vector)
 {
-    uint64_t made_of = pb_gf2_parts(span, vector) ^ (uint64_t)1 << (span->rank & 63);
+    uint64_t left = reduce(span, vector), made_of;
     unsigned pivot;
 
-    vector = reduce(span, vector);
-    if (vector == 0)
+    if (left == 0)
         return false;
+    made_of = pb_gf2_parts(span, vector) ^ (uint64_t)1 << (span->rank & 63);
+    vector = left;
     pivot = highest_bit(vector);
     for (size_t i = 0; i < span->rank; i++) {
         if ((span->row[i] >> pivot & 1) == 0)
