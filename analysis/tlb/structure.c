@@ -38,6 +38,13 @@ struct units {
     size_t most;
 };
 
+/* The chase with which a set overflows that has so many ways, or more up to the next one's. */
+struct overflow {
+    size_t onset, ways;
+    size_t before; /* of the recorded units: looked up by as many ways at the latest */
+    double gain;
+};
+
 /* Room for scoring, and what is scored. */
 struct scorer {
     struct pb_tlb_evidence *evidence;
@@ -47,6 +54,7 @@ struct scorer {
     uint32_t *set_of;      /* of its units */
     uint32_t *begin;       /* [sets + 1] of ordered */
     double *by_ways;       /* [WAYS_MAX + 1] all sets with as many ways */
+    struct overflow *overflows; /* [chases] of a set */
     const float **rows;    /* [pages] gains of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
     uint32_t *rank;        /* [pages] and their places in its order */
@@ -119,28 +127,29 @@ static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint6
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     uint64_t entry = scan->base_address / coverage_bytes;
     uint64_t rest = scan->base_address % coverage_bytes;
+    uint64_t entries = scan->stride_bytes / coverage_bytes;
+    uint64_t more = scan->stride_bytes % coverage_bytes;
+    const uint32_t *before =
+        evidence->position == 0 ? NULL : evidence->onset_pages[evidence->position - 1][s];
+    struct unit last = {UINT64_MAX, 0, 0};
     bool is_sorted = true;
     size_t count = 0;
 
-    for (size_t page = 0; page < scan->page_count && units != NULL; page++) {
-        uint32_t lookup = pb_tlb_lookup_pages(evidence, s, page);
-        struct unit *unit = &units[count];
+    for (size_t page = 0; page < scan->page_count; page++) {
+        uint32_t lookup = before == NULL ? (uint32_t)page + 1 : before[page];
 
-        if (page > 0) { /* no division for each */
-            rest += scan->stride_bytes % coverage_bytes;
-            entry += scan->stride_bytes / coverage_bytes + (rest >= coverage_bytes);
-            rest -= rest >= coverage_bytes ? coverage_bytes : 0;
+        if (lookup <= scan->page_count && (entry != last.entry || lookup < last.lookup_pages)) {
+            count += entry != last.entry;
+            last = (struct unit){entry, lookup, (uint32_t)page};
+            units[count - 1] = last;
+            is_sorted &= count < 2 || units[count - 2].lookup_pages <= lookup;
         }
-        if (lookup > scan->page_count)
-            continue;
-        if (count > 0 && units[count - 1].entry == entry) {
-            if (lookup < units[count - 1].lookup_pages)
-                units[count - 1] = (struct unit){entry, lookup, (uint32_t)page};
-        } else {
-            *unit = (struct unit){entry, lookup, (uint32_t)page};
-            count++;
+        entry += entries; /* no division for each */
+        rest += more;
+        if (rest >= coverage_bytes) {
+            rest -= coverage_bytes;
+            entry++;
         }
-        is_sorted &= count < 2 || units[count - 2].lookup_pages <= units[count - 1].lookup_pages;
     }
     if (!is_sorted)
         qsort(units, count, sizeof(*units), by_lookup);
@@ -208,37 +217,59 @@ static double sum_own(const struct scorer *scorer, size_t s, const struct unit *
     return sum;
 }
 
-/*
- * Units of one set, for every number of ways that they overflow: what they gain is added up. It is
- * the same for all numbers that overflow with the same chase.
- */
-static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
+/* The recorded units of a set: their gains and places in its order. Returns how many. */
+static size_t list_recorded(struct scorer *scorer, size_t s, const struct unit *units, size_t count,
+                            float *const *likelihoods)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    size_t recorded = 0, before = 0, last = SIZE_MAX;
-    double rest = 0.0, sum = 0.0;
+    size_t recorded = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (units[i].page >= scan->place_count)
             continue;
-        scorer->rows[recorded] = pb_tlb_gain(scorer->evidence, s, units[i].page);
-        scorer->rank[recorded] = (uint32_t)i;
-        rest += scorer->rows[recorded++][scan->first_chase[units[i].lookup_pages]];
+        scorer->rows[recorded] = likelihoods[s] + units[i].page * (scan->chase_count + 1);
+        scorer->rank[recorded++] = (uint32_t)i;
     }
-    for (size_t ways = 1; ways < count && ways <= scorer->units.most; ways++) {
-        size_t onset = scan->first_chase[units[ways].lookup_pages];
+    return recorded;
+}
 
-        for (; onset != last && before < recorded && scorer->rank[before] <= ways; before++)
+/*
+ * Units of one set, for every number of ways that they overflow: what they gain is added up. It is
+ * the same for all numbers that overflow with the same chase. Those looked up by then miss from
+ * that chase on, the others at once when they are looked up.
+ */
+static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    size_t recorded = list_recorded(scorer, s, units, count, scorer->evidence->gain);
+    size_t end = count <= scorer->units.most ? count : scorer->units.most + 1;
+    struct overflow *overflows = scorer->overflows;
+    size_t before = 0, found = 0, first = 0;
+    double rest = 0.0;
+
+    for (size_t i = 0; i < recorded; i++)
+        rest += scorer->rows[i][scan->first_chase[units[scorer->rank[i]].lookup_pages]];
+    for (size_t ways = 1; ways < end;) {
+        size_t onset = scan->first_chase[units[ways].lookup_pages];
+        uint32_t pages = scan->pages[onset];
+
+        for (; before < recorded && scorer->rank[before] <= ways; before++)
             rest -=
                 scorer->rows[before][scan->first_chase[units[scorer->rank[before]].lookup_pages]];
-        if (onset != last) {
-            sum = rest;
-            for (size_t i = 0; i < before; i++)
-                sum += scorer->rows[i][onset];
-        }
-        last = onset;
-        scorer->by_ways[ways] += sum;
+        overflows[found++] = (struct overflow){onset, ways, before, rest};
+        while (ways < end && units[ways].lookup_pages <= pages)
+            ways++;
     }
+    for (size_t i = 0; i < recorded; i++) { /* unit by unit, whose gains lie together */
+        while (first < found && overflows[first].before <= i)
+            first++;
+        for (size_t k = first; k < found; k++)
+            overflows[k].gain += scorer->rows[i][overflows[k].onset];
+    }
+    for (size_t k = 0; k < found; k++)
+        for (size_t ways = overflows[k].ways; ways < (k + 1 < found ? overflows[k + 1].ways : end);
+             ways++)
+            scorer->by_ways[ways] += overflows[k].gain;
 }
 
 /* What all sets gain: where they are equal by_ways, by any number of ways; else with their own. */
@@ -798,7 +829,7 @@ static void find_fits(const struct scorer *scorer, struct pb_tlb_check *check)
 static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    size_t pages = 0;
+    size_t pages = 0, chases = 0;
 
     scorer->units.items = calloc(scans->count, sizeof(struct unit *));
     scorer->units.count = calloc(scans->count, sizeof(*scorer->units.count));
@@ -806,12 +837,14 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
         const struct pb_tlb_scan *scan = &scans->items[s];
 
         pages = scan->page_count > pages ? scan->page_count : pages;
+        chases = scan->chase_count > chases ? scan->chase_count : chases;
         scorer->units.items[s] = malloc(scan->page_count * sizeof(struct unit));
         if (scorer->units.items[s] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
                            scan->page_count);
     }
     scorer->ordered = calloc(pages + 1, sizeof(*scorer->ordered));
+    scorer->overflows = malloc((chases + 1) * sizeof(*scorer->overflows));
     scorer->rows = malloc((pages + 1) * sizeof(*scorer->rows));
     scorer->onset_pages = malloc((pages + 1) * sizeof(*scorer->onset_pages));
     scorer->rank = malloc((pages + 1) * sizeof(*scorer->rank));
@@ -824,7 +857,7 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->links =
         malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
     if (scorer->units.items == NULL || scorer->units.count == NULL || scorer->ordered == NULL ||
-        scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
+        scorer->overflows == NULL || scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
         scorer->set_of == NULL || scorer->begin == NULL || scorer->by_ways == NULL ||
         scorer->chances == NULL || scorer->chances_at == NULL || scorer->links == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
@@ -838,6 +871,7 @@ static void release(struct scorer *scorer)
     free(scorer->units.items);
     free(scorer->units.count);
     free(scorer->ordered);
+    free(scorer->overflows);
     free(scorer->rows);
     free(scorer->rank);
     free(scorer->onset_pages);
@@ -1106,12 +1140,8 @@ static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, s
     size_t recorded = 0, count = 0, seen = 0, w;
     const double *chances = scorer->chances;
 
-    for (size_t i = 0; i < unit_count && unit_count > ways; i++) {
-        if (units[i].page >= scan->place_count)
-            continue;
-        scorer->rows[recorded] = evidence->odds[s] + units[i].page * (scan->chase_count + 1);
-        scorer->rank[recorded++] = (uint32_t)i;
-    }
+    if (unit_count > ways)
+        recorded = list_recorded(scorer, s, units, unit_count, evidence->odds);
     for (w = 0; w < scan->chase_count && recorded > 0; w++) {
         bool all_miss;
 
