@@ -975,10 +975,10 @@ static struct stage cache_stage(const struct launch *launch, size_t depth,
     const struct pb_model_level *level = &replay->hierarchy->caches[cache];
     bool is_unshown = sequence->is_laid_out && level->has_sets;
     /* All slots went through L2 before, of which the record may show some alone. */
-    bool is_overfilled = level->is_chip_wide && launch->l2 == FILLED &&
-                         point->footprint_bytes > replay->fits[cache];
-    bool scattered = is_unshown || is_overfilled ||
-                     is_scattered(level, replay->fits[cache], sequence, reach);
+    bool is_overfilled =
+        level->is_chip_wide && launch->l2 == FILLED && point->footprint_bytes > replay->fits[cache];
+    bool scattered =
+        is_unshown || is_overfilled || is_scattered(level, replay->fits[cache], sequence, reach);
 
     return (struct stage){.level = level,
                           .cache = replay->caches[cache],
@@ -1004,13 +1004,13 @@ static void set_stages(struct launch *launch, const struct pb_point *point,
     for (size_t t = 0; t + 1 < launch->route->tlbs; t++) {
         const struct pb_model_level *level = &replay->hierarchy->tlbs[t];
 
-        launch->tlbs[t] = (struct stage){
-            .level = level,
-            .cache = replay->tlbs[t],
-            .before = tlbs,
-            .reason = replay->tlb_reasons[t],
-            .is_scattered = is_scattered(level, level->fits_bytes, sequence, &reach),
-            .is_unsettling = is_unsettling(level, t)};
+        launch->tlbs[t] =
+            (struct stage){.level = level,
+                           .cache = replay->tlbs[t],
+                           .before = tlbs,
+                           .reason = replay->tlb_reasons[t],
+                           .is_scattered = is_scattered(level, level->fits_bytes, sequence, &reach),
+                           .is_unsettling = is_unsettling(level, t)};
     }
 }
 
@@ -1193,9 +1193,8 @@ static enum preparation l2_before(const struct pb_replay *replay, enum pb_model_
                                   const char *test, const struct pb_point *point, bool is_cold)
 {
     const struct pb_model_route *way = &replay->hierarchy->routes[path];
-    bool is_looked_up =
-        point->is_prefilled == 0 ||
-        fills_by_sets(&replay->hierarchy->caches[way->caches[way->count - 1]]);
+    bool is_looked_up = point->is_prefilled == 0 ||
+                        fills_by_sets(&replay->hierarchy->caches[way->caches[way->count - 1]]);
 
     return is_cold && is_looked_up ? FLUSHED : preparation_of(test, point);
 }

@@ -613,9 +613,13 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
     return most;
 }
 
-/* The same where every load may miss or hit, with the line that explains most so. */
+/*
+ * The same where every load may miss or hit, with the line that explains most so; odds of each
+ * chase lie `places` apart.
+ */
 static double weigh_loads(const struct pb_tlb_evidence *evidence, const struct table *table,
-                          const struct place *place, double penalty_cycles, float *odds)
+                          const struct place *place, double penalty_cycles, float *odds,
+                          size_t places)
 {
     double none = -INFINITY, best = -INFINITY, of_line = 0.0;
     struct base bases[BASES_MAX];
@@ -624,24 +628,24 @@ static double weigh_loads(const struct pb_tlb_evidence *evidence, const struct t
     if (place->lookup < place->count)
         base_count = find_bases(evidence, place, penalty_cycles, bases);
     for (size_t w = 0; w <= place->count; w++)
-        odds[w] = w < place->count ? 1.0F : 0.0F;
+        odds[w * places] = w < place->count ? 1.0F : 0.0F;
     for (size_t i = 0; i < base_count; i++) {
         double *misses = evidence->scratch, more = 0.0;
         double hits = weigh_base(evidence, table, place, &bases[i], misses);
 
         for (size_t w = place->lookup; w < place->count; w++)
-            more += fmax(misses[w], 0.0);
+            more += misses[w] > 0.0 ? misses[w] : 0.0;
         none = fmax(none, hits);
         if (hits + more <= best)
             continue;
         best = hits + more;
         of_line = hits;
         for (size_t w = place->lookup; w < place->count; w++)
-            odds[w] = (float)exp(fmin(ODDS_MAX, misses[w]));
+            odds[w * places] = (float)exp(misses[w] < ODDS_MAX ? misses[w] : ODDS_MAX);
     }
     if (base_count == 0)
         return 0.0;
-    odds[place->count] = (float)(of_line - none);
+    odds[place->count * places] = (float)(of_line - none);
     return best - none;
 }
 
@@ -651,18 +655,21 @@ double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles
     double most = 0.0;
 
     fill_table(evidence, penalty_cycles, &table);
-    for (size_t s = 0; s < evidence->scans->count; s++)
-        for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
+    for (size_t s = 0; s < evidence->scans->count; s++) {
+        size_t places = evidence->scans->items[s].place_count;
+
+        for (size_t at = 0; at < places; at++) {
             struct place place = find_place(evidence, s, at);
-            float *odds = evidence->odds[s] + at * (place.count + 1);
+            float *odds = evidence->odds[s] + at;
             float *sure = evidence->sure[s] + at * (place.count + 1);
 
-            most += weigh_loads(evidence, &table, &place, penalty_cycles, odds);
+            most += weigh_loads(evidence, &table, &place, penalty_cycles, odds, places);
             sure[place.count] = 0.0F;
             for (size_t w = place.count; w > 0; w--)
-                sure[w - 1] =
-                    sure[w] + logf((float)PB_TLB_RARE + (float)(1.0 - PB_TLB_RARE) * odds[w - 1]);
+                sure[w - 1] = sure[w] + logf((float)PB_TLB_RARE +
+                                             (float)(1.0 - PB_TLB_RARE) * odds[(w - 1) * places]);
         }
+    }
     return most;
 }
 

@@ -40,27 +40,28 @@ struct units {
 
 /* The chase with which a set overflows that has so many ways, or more up to the next one's. */
 struct overflow {
-    size_t onset, ways;
-    size_t before; /* of the recorded units: looked up by as many ways at the latest */
-    double gain;
+    uint32_t onset, ways;
+    uint32_t before; /* so many recorded units are looked up by then */
 };
 
 /* Room for scoring, and what is scored. */
 struct scorer {
     struct pb_tlb_evidence *evidence;
     struct units units;
+    uint32_t **clear_onsets; /* [scan][place] see clear_onset() */
     uint16_t parities[ENTRY_BYTES][256];
-    struct unit *ordered;  /* of one scan, set by set */
-    uint32_t *set_of;      /* of its units */
-    uint32_t *begin;       /* [sets + 1] of ordered */
-    double *by_ways;       /* [WAYS_MAX + 1] all sets with as many ways */
-    struct overflow *overflows; /* [chases] of a set */
-    const float **rows;    /* [pages] gains of the recorded units of a set, */
-    uint32_t *onset_pages; /* [pages] predicted of one scan */
-    uint32_t *rank;        /* [pages] and their places in its order */
-    double *chances;       /* [CHANCES_MAX + pages] predicted of sets, one behind the other: */
-    size_t chance_count;   /* so many, and */
-    size_t *chances_at;    /* [2][pages + 1] where those of so many entries begin, or NOWHERE */
+    struct unit *ordered;       /* of one scan, set by set */
+    uint32_t *set_of;           /* of its units */
+    uint32_t *begin;            /* [sets + 1] of ordered */
+    double *by_ways;            /* [WAYS_MAX + 1] all sets with as many ways */
+    struct overflow *overflows; /* [chases] of a set, */
+    double *sums;               /* [chases] and what its units gain with each */
+    uint32_t *places;           /* [pages] of the recorded units of a set, */
+    uint32_t *onset_pages;      /* [pages] predicted of one scan */
+    uint32_t *rank;             /* [pages] and where they are in its order */
+    double *chances;            /* [CHANCES_MAX + pages] predicted of sets, one behind the other: */
+    size_t chance_count;        /* so many, and */
+    size_t *chances_at; /* [2][pages + 1] where those of so many entries begin, or NOWHERE */
     size_t pages_max;
     uint16_t *links; /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
@@ -217,9 +218,8 @@ static double sum_own(const struct scorer *scorer, size_t s, const struct unit *
     return sum;
 }
 
-/* The recorded units of a set: their gains and places in its order. Returns how many. */
-static size_t list_recorded(struct scorer *scorer, size_t s, const struct unit *units, size_t count,
-                            float *const *likelihoods)
+/* The recorded units of a set, in its order. Returns how many. */
+static size_t list_recorded(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
     size_t recorded = 0;
@@ -227,10 +227,18 @@ static size_t list_recorded(struct scorer *scorer, size_t s, const struct unit *
     for (size_t i = 0; i < count; i++) {
         if (units[i].page >= scan->place_count)
             continue;
-        scorer->rows[recorded] = likelihoods[s] + units[i].page * (scan->chase_count + 1);
+        scorer->places[recorded] = units[i].page;
         scorer->rank[recorded++] = (uint32_t)i;
     }
     return recorded;
+}
+
+/* What a unit gains that misses as soon as it is looked up. */
+static double gain_at_once(const struct scorer *scorer, size_t s, const struct unit *unit)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+
+    return pb_tlb_gain(scorer->evidence, s, unit->page)[scan->first_chase[unit->lookup_pages]];
 }
 
 /*
@@ -241,35 +249,36 @@ static size_t list_recorded(struct scorer *scorer, size_t s, const struct unit *
 static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    size_t recorded = list_recorded(scorer, s, units, count, scorer->evidence->gain);
+    size_t recorded = list_recorded(scorer, s, units, count);
     size_t end = count <= scorer->units.most ? count : scorer->units.most + 1;
     struct overflow *overflows = scorer->overflows;
+    double *sums = scorer->sums, rest = 0.0;
     size_t before = 0, found = 0, first = 0;
-    double rest = 0.0;
 
     for (size_t i = 0; i < recorded; i++)
-        rest += scorer->rows[i][scan->first_chase[units[scorer->rank[i]].lookup_pages]];
+        rest += gain_at_once(scorer, s, &units[scorer->rank[i]]);
     for (size_t ways = 1; ways < end;) {
-        size_t onset = scan->first_chase[units[ways].lookup_pages];
-        uint32_t pages = scan->pages[onset];
+        uint32_t onset = scan->first_chase[units[ways].lookup_pages], pages = scan->pages[onset];
 
         for (; before < recorded && scorer->rank[before] <= ways; before++)
-            rest -=
-                scorer->rows[before][scan->first_chase[units[scorer->rank[before]].lookup_pages]];
-        overflows[found++] = (struct overflow){onset, ways, before, rest};
+            rest -= gain_at_once(scorer, s, &units[scorer->rank[before]]);
+        sums[found] = rest;
+        overflows[found++] = (struct overflow){onset, (uint32_t)ways, (uint32_t)before};
         while (ways < end && units[ways].lookup_pages <= pages)
             ways++;
     }
     for (size_t i = 0; i < recorded; i++) { /* unit by unit, whose gains lie together */
+        const float *gain = pb_tlb_gain(scorer->evidence, s, scorer->places[i]);
+
         while (first < found && overflows[first].before <= i)
             first++;
         for (size_t k = first; k < found; k++)
-            overflows[k].gain += scorer->rows[i][overflows[k].onset];
+            sums[k] += gain[overflows[k].onset];
     }
     for (size_t k = 0; k < found; k++)
         for (size_t ways = overflows[k].ways; ways < (k + 1 < found ? overflows[k + 1].ways : end);
              ways++)
-            scorer->by_ways[ways] += overflows[k].gain;
+            scorer->by_ways[ways] += sums[k];
 }
 
 /* What all sets gain: where they are equal by_ways, by any number of ways; else with their own. */
@@ -368,12 +377,12 @@ static double score_index(struct scorer *scorer, const struct pb_tlb_structure *
 
 /* The chase with which a place begins to miss, where it is clearly one; the chase count: it is not.
  */
-static size_t clear_onset(const struct pb_tlb_evidence *evidence, size_t s, size_t place)
+static uint32_t clear_onset(const struct pb_tlb_evidence *evidence, size_t s, size_t place)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     const float *gain = pb_tlb_gain(evidence, s, place);
     uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
-    size_t best = scan->chase_count;
+    uint32_t best = (uint32_t)scan->chase_count;
     double most = 0.0, next = 0.0;
 
     if (lookup > scan->page_count)
@@ -382,12 +391,21 @@ static size_t clear_onset(const struct pb_tlb_evidence *evidence, size_t s, size
         if (gain[w] > most) {
             next = most;
             most = gain[w];
-            best = w;
+            best = (uint32_t)w;
         } else if (gain[w] > next) {
             next = gain[w];
         }
     }
-    return most - next >= PB_SAME_PREDICTION ? best : scan->chase_count;
+    return most - next >= PB_SAME_PREDICTION ? best : (uint32_t)scan->chase_count;
+}
+
+static void find_clear_onsets(struct scorer *scorer)
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+
+    for (size_t s = 0; s < scans->count; s++)
+        for (size_t place = 0; place < scans->items[s].place_count; place++)
+            scorer->clear_onsets[s][place] = clear_onset(scorer->evidence, s, place);
 }
 
 static int by_value(const void *a, const void *b)
@@ -416,7 +434,7 @@ static size_t find_cause(const struct scorer *scorer, size_t s, size_t place)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
     const struct unit *units = scorer->units.items[s];
-    size_t onset = clear_onset(scorer->evidence, s, place), low = 0;
+    size_t onset = scorer->clear_onsets[s][place], low = 0;
     size_t count = scorer->units.count[s], high = count;
 
     if (onset == scan->chase_count || onset == 0)
@@ -775,7 +793,7 @@ static void fit_in_a_row(const struct scorer *scorer, uint32_t *least, uint32_t 
         if (scan->stride_bytes != scorer->units.coverage_bytes)
             continue;
         for (size_t place = 0; place < scan->place_count; place++) {
-            size_t onset = clear_onset(scorer->evidence, s, place);
+            size_t onset = scorer->clear_onsets[s][place];
 
             if (onset < scan->chase_count && scan->pages[onset] < PB_TLB_UNEQUAL_MAX)
                 counts[scan->pages[onset]]++;
@@ -833,19 +851,23 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
 
     scorer->units.items = calloc(scans->count, sizeof(struct unit *));
     scorer->units.count = calloc(scans->count, sizeof(*scorer->units.count));
-    for (size_t s = 0; s < scans->count && scorer->units.items != NULL; s++) {
+    scorer->clear_onsets = calloc(scans->count, sizeof(*scorer->clear_onsets));
+    for (size_t s = 0;
+         s < scans->count && scorer->units.items != NULL && scorer->clear_onsets != NULL; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
 
         pages = scan->page_count > pages ? scan->page_count : pages;
         chases = scan->chase_count > chases ? scan->chase_count : chases;
         scorer->units.items[s] = malloc(scan->page_count * sizeof(struct unit));
-        if (scorer->units.items[s] == NULL)
+        scorer->clear_onsets[s] = malloc((scan->place_count + 1) * sizeof(uint32_t));
+        if (scorer->units.items[s] == NULL || scorer->clear_onsets[s] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
                            scan->page_count);
     }
     scorer->ordered = calloc(pages + 1, sizeof(*scorer->ordered));
     scorer->overflows = malloc((chases + 1) * sizeof(*scorer->overflows));
-    scorer->rows = malloc((pages + 1) * sizeof(*scorer->rows));
+    scorer->sums = malloc((chases + 1) * sizeof(*scorer->sums));
+    scorer->places = malloc((pages + 1) * sizeof(*scorer->places));
     scorer->onset_pages = malloc((pages + 1) * sizeof(*scorer->onset_pages));
     scorer->rank = malloc((pages + 1) * sizeof(*scorer->rank));
     scorer->set_of = malloc((pages + 1) * sizeof(*scorer->set_of));
@@ -856,23 +878,31 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->pages_max = pages;
     scorer->links =
         malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
-    if (scorer->units.items == NULL || scorer->units.count == NULL || scorer->ordered == NULL ||
-        scorer->overflows == NULL || scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
-        scorer->set_of == NULL || scorer->begin == NULL || scorer->by_ways == NULL ||
-        scorer->chances == NULL || scorer->chances_at == NULL || scorer->links == NULL)
+    if (scorer->units.items == NULL || scorer->units.count == NULL ||
+        scorer->clear_onsets == NULL || scorer->ordered == NULL || scorer->overflows == NULL ||
+        scorer->sums == NULL || scorer->places == NULL || scorer->rank == NULL ||
+        scorer->onset_pages == NULL || scorer->set_of == NULL || scorer->begin == NULL ||
+        scorer->by_ways == NULL || scorer->chances == NULL || scorer->chances_at == NULL ||
+        scorer->links == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
     return PB_OK;
 }
 
 static void release(struct scorer *scorer)
 {
-    for (size_t s = 0; s < scorer->evidence->scans->count && scorer->units.items != NULL; s++)
-        free(scorer->units.items[s]);
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
+        if (scorer->units.items != NULL)
+            free(scorer->units.items[s]);
+        if (scorer->clear_onsets != NULL)
+            free(scorer->clear_onsets[s]);
+    }
     free(scorer->units.items);
     free(scorer->units.count);
+    free(scorer->clear_onsets);
     free(scorer->ordered);
     free(scorer->overflows);
-    free(scorer->rows);
+    free(scorer->sums);
+    free(scorer->places);
     free(scorer->rank);
     free(scorer->onset_pages);
     free(scorer->set_of);
@@ -1102,18 +1132,19 @@ struct fit {
     double gain, expected, variance;
 };
 
-/* Loads of one set with one chase, of recorded places whose odds are rows[i]. */
-static void weigh_set(const struct scorer *scorer, bool all_miss, const double *chances, size_t w,
-                      size_t count, struct fit *fit)
+/* Loads of one set with one chase, of so many recorded places. */
+static void weigh_set(const struct scorer *scorer, bool all_miss, const double *chances,
+                      const float *odds, size_t count, struct fit *fit)
 {
+    static const double least = PB_TLB_RARE, most = 1.0 - PB_TLB_RARE;
     double product = 1.0;
 
     for (size_t i = 0; i < count; i++) {
         double here = all_miss ? 1.0 : chances[scorer->rank[i]];
-        double chance = fmin(fmax(here, PB_TLB_RARE), 1.0 - PB_TLB_RARE);
-        double odds = scorer->rows[i][w];
+        double chance = here < least ? least : here > most ? most : here;
+        double ratio = odds[scorer->places[i]];
 
-        product *= 1.0 - chance + chance * odds;
+        product *= 1.0 - chance + chance * ratio;
         if (product < 1e-200 || product > 1e200) {
             fit->gain += log(product);
             product = 1.0;
@@ -1121,7 +1152,7 @@ static void weigh_set(const struct scorer *scorer, bool all_miss, const double *
         if (fit->is_judged) {
             double logit = log(chance / (1.0 - chance));
 
-            fit->expected += here * logit + log1p(-chance) + (odds > 1.0 ? log(odds) : 0.0);
+            fit->expected += here * logit + log1p(-chance) + (ratio > 1.0 ? log(ratio) : 0.0);
             fit->variance += here * (1.0 - here) * logit * logit;
         }
     }
@@ -1141,7 +1172,7 @@ static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, s
     const double *chances = scorer->chances;
 
     if (unit_count > ways)
-        recorded = list_recorded(scorer, s, units, unit_count, evidence->odds);
+        recorded = list_recorded(scorer, s, units, unit_count);
     for (w = 0; w < scan->chase_count && recorded > 0; w++) {
         bool all_miss;
 
@@ -1157,7 +1188,7 @@ static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, s
         if (!all_miss)
             chances = find_chances(scorer, count, (double)ways,
                                    scan->pages[w] <= scan->place_count ? 2 : 1);
-        weigh_set(scorer, all_miss, chances, w, seen, fit);
+        weigh_set(scorer, all_miss, chances, pb_tlb_odds(evidence, s, w), seen, fit);
     }
     for (size_t i = 0; i < recorded && w < scan->chase_count; i++) {
         const struct unit *unit = &units[scorer->rank[i]];
@@ -1181,7 +1212,7 @@ static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structur
         const struct unit *ordered = order_units(scorer, structure, s);
 
         for (size_t place = 0; place < scan->place_count; place++)
-            fit.gain += scorer->evidence->odds[s][(place + 1) * (scan->chase_count + 1) - 1];
+            fit.gain += pb_tlb_odds(scorer->evidence, s, scan->chase_count)[place];
         for (size_t set = 0; set < structure->set_count; set++)
             fit_set(scorer, s, ordered + scorer->begin[set],
                     scorer->begin[set + 1] - scorer->begin[set], structure->ways[0], &fit);
@@ -1322,6 +1353,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
     }
     if (one_set)
         return PB_OK;
+    find_clear_onsets(scorer);
     qsort(coverages, count, sizeof(coverages[0]), by_gain);
     coverage_count = count;
     if (coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE) /* sets explain no more */

@@ -30,8 +30,9 @@ static void check_lines(const struct pb_model_shape *shape, const char *lines, c
 
     assert_int_equal(strlen(lines), strlen(expected));
     for (size_t i = 0; lines[i] != '\0'; i++)
-        found[i] =
-            pb_model_cache_touch(cache, (uint64_t)(lines[i] - 'A') * shape->line_bytes, NULL) ? 'h' : '.';
+        found[i] = pb_model_cache_touch(cache, (uint64_t)(lines[i] - 'A') * shape->line_bytes, NULL)
+                       ? 'h'
+                       : '.';
     assert_string_equal(found, expected);
     pb_model_cache_destroy(cache);
 }
@@ -118,7 +119,8 @@ static void test_keep_hits__a_sector_that_is_missed_keeps_its_line(void **state)
     assert_false(pb_model_cache_touch(cache, 0, NULL));
     assert_false(pb_model_cache_touch(cache, 32, NULL));
     assert_false(pb_model_cache_touch(cache, 128, NULL));
-    assert_false(pb_model_cache_touch(cache, 256, NULL)); /* in the place of line 1, though it is newer */
+    assert_false(
+        pb_model_cache_touch(cache, 256, NULL)); /* in the place of line 1, though it is newer */
     assert_true(pb_model_cache_touch(cache, 0, NULL));
     assert_false(pb_model_cache_touch(cache, 128, NULL));
     assert_true(pb_model_cache_touch(cache, 32, NULL));
@@ -278,7 +280,8 @@ static void test_wide_sets__are_searched_like_narrow_ones(void **state)
         line = (size_t)(random >> 33) % LINES;
         for (size_t other = 0; other < LINES; other++) /* its stack distance */
             newer += last[other] > last[line];
-        assert_int_equal(pb_model_cache_touch(cache, line * 128, NULL), last[line] > 0 && newer < WAYS);
+        assert_int_equal(pb_model_cache_touch(cache, line * 128, NULL),
+                         last[line] > 0 && newer < WAYS);
         last[line] = now;
     }
     pb_model_cache_destroy(cache);
