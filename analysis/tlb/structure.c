@@ -55,7 +55,7 @@ struct scorer {
     uint32_t *begin;            /* [sets + 1] of ordered */
     double *by_ways;            /* [WAYS_MAX + 1] all sets with as many ways */
     struct overflow *overflows; /* [chases] of a set, */
-    double *sums;               /* [chases] and what its units gain with each */
+    double *sums;               /* [chases] and what its units gain with it */
     uint32_t *places;           /* [pages] of the recorded units of a set, */
     uint32_t *onset_pages;      /* [pages] predicted of one scan */
     uint32_t *rank;             /* [pages] and where they are in its order */
@@ -253,7 +253,7 @@ static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, s
     size_t end = count <= scorer->units.most ? count : scorer->units.most + 1;
     struct overflow *overflows = scorer->overflows;
     double *sums = scorer->sums, rest = 0.0;
-    size_t before = 0, found = 0, first = 0;
+    size_t before = 0, found = 0, first = 0, chases = scan->chase_count;
 
     for (size_t i = 0; i < recorded; i++)
         rest += gain_at_once(scorer, s, &units[scorer->rank[i]]);
@@ -262,7 +262,7 @@ static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, s
 
         for (; before < recorded && scorer->rank[before] <= ways; before++)
             rest -= gain_at_once(scorer, s, &units[scorer->rank[before]]);
-        sums[found] = rest;
+        sums[onset] = rest;
         overflows[found++] = (struct overflow){onset, (uint32_t)ways, (uint32_t)before};
         while (ways < end && units[ways].lookup_pages <= pages)
             ways++;
@@ -272,13 +272,13 @@ static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, s
 
         while (first < found && overflows[first].before <= i)
             first++;
-        for (size_t k = first; k < found; k++)
-            sums[k] += gain[overflows[k].onset];
+        for (size_t w = first < found ? overflows[first].onset : chases; w < chases; w++)
+            sums[w] += gain[w];
     }
     for (size_t k = 0; k < found; k++)
         for (size_t ways = overflows[k].ways; ways < (k + 1 < found ? overflows[k + 1].ways : end);
              ways++)
-            scorer->by_ways[ways] += sums[k];
+            scorer->by_ways[ways] += sums[overflows[k].onset];
 }
 
 /* What all sets gain: where they are equal by_ways, by any number of ways; else with their own. */
@@ -866,7 +866,7 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     }
     scorer->ordered = calloc(pages + 1, sizeof(*scorer->ordered));
     scorer->overflows = malloc((chases + 1) * sizeof(*scorer->overflows));
-    scorer->sums = malloc((chases + 1) * sizeof(*scorer->sums));
+    scorer->sums = calloc(chases + 1, sizeof(*scorer->sums));
     scorer->places = malloc((pages + 1) * sizeof(*scorer->places));
     scorer->onset_pages = malloc((pages + 1) * sizeof(*scorer->onset_pages));
     scorer->rank = malloc((pages + 1) * sizeof(*scorer->rank));
