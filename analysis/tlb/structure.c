@@ -38,9 +38,9 @@ struct units {
     size_t most;
 };
 
-/* The chase with which a set overflows that has so many ways, or more up to the next one's. */
+/* The chase with which a set overflows that has from `ways` to less than `end` ways. */
 struct overflow {
-    uint32_t onset, ways;
+    uint32_t onset, ways, end;
     uint32_t before; /* so many recorded units are looked up by then */
 };
 
@@ -50,18 +50,19 @@ struct scorer {
     struct units units;
     uint32_t **clear_onsets; /* [scan][place] see clear_onset() */
     uint16_t parities[ENTRY_BYTES][256];
-    struct unit *ordered;       /* of one scan, set by set */
-    uint32_t *set_of;           /* of its units */
-    uint32_t *begin;            /* [sets + 1] of ordered */
-    double *by_ways;            /* [WAYS_MAX + 1] all sets with as many ways */
-    struct overflow *overflows; /* [chases] of a set, */
-    double *sums;               /* [chases] and what its units gain with it */
-    uint32_t *places;           /* [pages] of the recorded units of a set, */
-    uint32_t *onset_pages;      /* [pages] predicted of one scan */
-    uint32_t *rank;             /* [pages] and where they are in its order */
-    double *chances;            /* [CHANCES_MAX + pages] predicted of sets, one behind the other: */
-    size_t chance_count;        /* so many, and */
-    size_t *chances_at; /* [2][pages + 1] where those of so many entries begin, or NOWHERE */
+    struct unit *ordered; /* of one scan, set by set */
+    uint32_t *set_of;     /* of its units */
+    uint32_t *begin;      /* [sets + 1] of ordered */
+    double *by_ways; /* [WAYS_MAX + 1] all sets with as many ways; likewise one of each coverage */
+    struct overflow *overflows; /* [chases] of a set, so many, */
+    size_t overflow_count;
+    double *sums;          /* [chases] and what its units gain with it */
+    uint32_t *places;      /* [pages] of the recorded units of a set, */
+    uint32_t *onset_pages; /* [pages] predicted of one scan */
+    uint32_t *rank;        /* [pages] and where they are in its order */
+    double *chances;       /* [CHANCES_MAX + pages] predicted of sets, one behind the other: */
+    size_t chance_count;   /* so many, and */
+    size_t *chances_at;    /* [2][pages + 1] where those of so many entries begin, or NOWHERE */
     size_t pages_max;
     uint16_t *links; /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
@@ -242,15 +243,15 @@ static double gain_at_once(const struct scorer *scorer, size_t s, const struct u
 }
 
 /*
- * Units of one set, for every number of ways that they overflow: what they gain is added up. It is
- * the same for all numbers that overflow with the same chase. Those looked up by then miss from
- * that chase on, the others at once when they are looked up.
+ * What the units of one set gain, for every number of ways that they overflow: the same for all
+ * numbers that overflow with the same chase. Those looked up by then miss from that chase on, the
+ * others at once when they are looked up.
  */
-static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
+static void find_overflows(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
     size_t recorded = list_recorded(scorer, s, units, count);
-    size_t end = count <= scorer->units.most ? count : scorer->units.most + 1;
+    size_t end = count <= WAYS_MAX ? count : WAYS_MAX + 1;
     struct overflow *overflows = scorer->overflows;
     double *sums = scorer->sums, rest = 0.0;
     size_t before = 0, found = 0, first = 0, chases = scan->chase_count;
@@ -263,9 +264,11 @@ static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, s
         for (; before < recorded && scorer->rank[before] <= ways; before++)
             rest -= gain_at_once(scorer, s, &units[scorer->rank[before]]);
         sums[onset] = rest;
-        overflows[found++] = (struct overflow){onset, (uint32_t)ways, (uint32_t)before};
+        overflows[found] = (struct overflow){.onset = onset, .before = (uint32_t)before};
+        overflows[found].ways = (uint32_t)ways;
         while (ways < end && units[ways].lookup_pages <= pages)
             ways++;
+        overflows[found++].end = (uint32_t)ways;
     }
     for (size_t i = 0; i < recorded; i++) { /* unit by unit, whose gains lie together */
         const float *gain = pb_tlb_gain(scorer->evidence, s, scorer->places[i]);
@@ -275,10 +278,18 @@ static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, s
         for (size_t w = first < found ? overflows[first].onset : chases; w < chases; w++)
             sums[w] += gain[w];
     }
-    for (size_t k = 0; k < found; k++)
-        for (size_t ways = overflows[k].ways; ways < (k + 1 < found ? overflows[k + 1].ways : end);
-             ways++)
-            scorer->by_ways[ways] += sums[overflows[k].onset];
+    scorer->overflow_count = found;
+}
+
+static void add_overflows(const struct scorer *scorer, double *by_ways)
+{
+    for (size_t k = 0; k < scorer->overflow_count; k++) {
+        const struct overflow *overflow = &scorer->overflows[k];
+        double gain = scorer->sums[overflow->onset];
+
+        for (size_t ways = overflow->ways; ways < overflow->end; ways++)
+            by_ways[ways] += gain;
+    }
 }
 
 /* What all sets gain: where they are equal by_ways, by any number of ways; else with their own. */
@@ -298,8 +309,10 @@ static double sum_structure(struct scorer *scorer, const struct pb_tlb_structure
 
             if (!structure->is_equal)
                 own += sum_own(scorer, s, units, count, structure->ways[set]);
-            else if (count > 1)
-                sum_set(scorer, s, units, count);
+            if (!structure->is_equal || count < 2)
+                continue;
+            find_overflows(scorer, s, units, count);
+            add_overflows(scorer, scorer->by_ways);
         }
     }
     return own;
@@ -348,7 +361,6 @@ static void add_hypothesis(struct scorer *scorer, struct pb_tlb_structure *struc
 {
     struct pb_tlb_ranking *ranking = scorer->ranking;
 
-    structure->coverage_bytes = scorer->units.coverage_bytes;
     structure->score = structure->gain - PB_TLB_PARAMETER_PRICE * parameters;
     if (structure->score <= 0.0 ||
         (ranking->count > 0 && structure->score < ranking->items[ranking->best].score - UNLIKELY))
@@ -363,16 +375,23 @@ static void add_hypothesis(struct scorer *scorer, struct pb_tlb_structure *struc
     ranking->count++;
 }
 
-/* Sets of equal ways, as many as gain most. Returns the gain. */
+/* Sets of equal ways, as many as gain most of by_ways[most + 1]. Returns the gain. */
+static double add_equal(struct scorer *scorer, struct pb_tlb_structure *equal,
+                        const double *by_ways, size_t most)
+{
+    equal->gain = best_ways(by_ways, most, &equal->ways[0], &equal->ways_high);
+    add_hypothesis(scorer, equal, 3.0 + (equal->set_count > 1) + (double)equal->mask_count);
+    return equal->gain;
+}
+
 static double score_index(struct scorer *scorer, const struct pb_tlb_structure *index)
 {
     struct pb_tlb_structure equal = *index;
 
     equal.is_equal = true;
+    equal.coverage_bytes = scorer->units.coverage_bytes;
     sum_structure(scorer, &equal);
-    equal.gain = best_ways(scorer->by_ways, scorer->units.most, &equal.ways[0], &equal.ways_high);
-    add_hypothesis(scorer, &equal, 3.0 + (index->set_count > 1) + (double)index->mask_count);
-    return equal.gain;
+    return add_equal(scorer, &equal, scorer->by_ways, scorer->units.most);
 }
 
 /* The chase with which a place begins to miss, where it is clearly one; the chase count: it is not.
@@ -754,7 +773,8 @@ static void move_entries(struct scorer *scorer, struct pb_tlb_structure *structu
  */
 static void score_unequal(struct scorer *scorer, uint32_t entry_count)
 {
-    struct pb_tlb_structure structure = {.entry_count = entry_count};
+    struct pb_tlb_structure structure = {.coverage_bytes = scorer->units.coverage_bytes,
+                                         .entry_count = entry_count};
     uint32_t sizes[PB_TLB_UNEQUAL_MAX];
     size_t a, b;
 
@@ -872,7 +892,7 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->rank = malloc((pages + 1) * sizeof(*scorer->rank));
     scorer->set_of = malloc((pages + 1) * sizeof(*scorer->set_of));
     scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
-    scorer->by_ways = malloc((WAYS_MAX + 1) * sizeof(*scorer->by_ways));
+    scorer->by_ways = calloc(COVERAGES_MAX * (WAYS_MAX + 1), sizeof(*scorer->by_ways));
     scorer->chances = malloc((CHANCES_MAX + pages + 1) * sizeof(*scorer->chances));
     scorer->chances_at = malloc(2 * (pages + 1) * sizeof(*scorer->chances_at));
     scorer->pages_max = pages;
@@ -1072,6 +1092,7 @@ static void score_smaller(struct scorer *scorer)
             index.resolved = index.resolved * 2 | 1;
         }
         list_all(scorer, bytes);
+        index.coverage_bytes = bytes;
         sum_structure(scorer, &index);
         index.gain =
             best_ways(scorer->by_ways, scorer->units.most, &index.ways[0], &index.ways_high);
@@ -1328,34 +1349,64 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
         if (of_sets[i].gain > 0.0)
             add_random(scorer, of_sets[i]);
     for (size_t i = 0; i < count; i++) {
+        struct pb_tlb_structure smaller = best;
+
         if (coverages[i].bytes >= best.coverage_bytes)
             continue;
         list_all(scorer, coverages[i].bytes);
-        best.gain = fit_random(scorer, &best, false).gain;
-        add_random(scorer, best);
+        smaller.coverage_bytes = coverages[i].bytes;
+        smaller.gain = fit_random(scorer, &smaller, false).gain;
+        add_random(scorer, smaller);
     }
+}
+
+/*
+ * One set of every coverage, scan by scan. Pages of a scan have an entry each of all coverages up
+ * to its stride: these overflow alike. Returns how many coverages there are.
+ */
+static size_t score_one_sets(struct scorer *scorer, struct coverage coverages[COVERAGES_MAX])
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+    size_t most[COVERAGES_MAX] = {0}, count = 0;
+
+    for (uint64_t bytes = least_coverage(scorer->evidence);
+         count < COVERAGES_MAX && bytes <= scans->most_bytes; bytes *= 2)
+        coverages[count++].bytes = bytes;
+    memset(scorer->by_ways, 0, count * (WAYS_MAX + 1) * sizeof(*scorer->by_ways));
+    for (size_t s = 0; s < scans->count; s++) {
+        size_t units = 0;
+
+        for (size_t c = 0; c < count; c++) {
+            if (c == 0 || coverages[c].bytes > scans->items[s].stride_bytes) {
+                units = list_units(scorer->evidence, s, coverages[c].bytes, scorer->units.items[s]);
+                find_overflows(scorer, s, scorer->units.items[s], units);
+            }
+            add_overflows(scorer, scorer->by_ways + c * (WAYS_MAX + 1));
+            most[c] = units > most[c] ? units : most[c];
+        }
+    }
+    for (size_t c = 0; c < count; c++) {
+        struct pb_tlb_structure one = {
+            .coverage_bytes = coverages[c].bytes, .set_count = 1, .is_equal = true};
+
+        coverages[c].gain = add_equal(scorer, &one, scorer->by_ways + c * (WAYS_MAX + 1),
+                                      most[c] < WAYS_MAX ? most[c] : WAYS_MAX);
+    }
+    return count;
 }
 
 /* One set of every coverage; then, where that leaves much unexplained, sets of the best ones. */
 static enum pb_status score_all(struct scorer *scorer, double bound, bool one_set,
                                 struct pb_error *err)
 {
-    const struct pb_tlb_scans *scans = scorer->evidence->scans;
     struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
-    struct pb_tlb_structure one = {.set_count = 1};
     enum pb_status status = PB_OK;
-    size_t coverage_count, count = 0;
+    size_t count = score_one_sets(scorer, coverages), coverage_count = count;
 
-    for (uint64_t bytes = least_coverage(scorer->evidence);
-         count < COVERAGES_MAX && bytes <= scans->most_bytes; bytes *= 2) {
-        list_all(scorer, bytes);
-        coverages[count++] = (struct coverage){bytes, score_index(scorer, &one)};
-    }
     if (one_set)
         return PB_OK;
     find_clear_onsets(scorer);
     qsort(coverages, count, sizeof(coverages[0]), by_gain);
-    coverage_count = count;
     if (coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE) /* sets explain no more */
         count = 0;
     for (size_t i = 0, tried = 0; i < count && tried < PB_TLB_COVERAGES_TRIED; i++) {
