@@ -292,29 +292,34 @@ static void add_overflows(const struct scorer *scorer, double *by_ways)
     }
 }
 
-/* What all sets gain: where they are equal by_ways, by any number of ways; else with their own. */
+/* Adds what the sets gain in one scan: where they are equal to by_ways, by any number of ways; else
+ * with their own to *own. */
+static void sum_scan(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s,
+                     double *by_ways, double *own)
+{
+    const struct unit *ordered = order_units(scorer, structure, s);
+
+    for (size_t set = 0; set < structure->set_count; set++) {
+        const struct unit *units = ordered + scorer->begin[set];
+        size_t count = scorer->begin[set + 1] - scorer->begin[set];
+
+        if (!structure->is_equal)
+            *own += sum_own(scorer, s, units, count, structure->ways[set]);
+        if (!structure->is_equal || count < 2)
+            continue;
+        find_overflows(scorer, s, units, count);
+        add_overflows(scorer, by_ways);
+    }
+}
+
+/* In all scans. Returns what sets with ways of their own gain. */
 static double sum_structure(struct scorer *scorer, const struct pb_tlb_structure *structure)
 {
-    const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    size_t most = scorer->units.most;
     double own = 0.0;
 
-    memset(scorer->by_ways, 0, (most + 1) * sizeof(*scorer->by_ways));
-    for (size_t s = 0; s < scans->count; s++) {
-        const struct unit *ordered = order_units(scorer, structure, s);
-
-        for (size_t set = 0; set < structure->set_count; set++) {
-            const struct unit *units = ordered + scorer->begin[set];
-            size_t count = scorer->begin[set + 1] - scorer->begin[set];
-
-            if (!structure->is_equal)
-                own += sum_own(scorer, s, units, count, structure->ways[set]);
-            if (!structure->is_equal || count < 2)
-                continue;
-            find_overflows(scorer, s, units, count);
-            add_overflows(scorer, scorer->by_ways);
-        }
-    }
+    memset(scorer->by_ways, 0, (scorer->units.most + 1) * sizeof(*scorer->by_ways));
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++)
+        sum_scan(scorer, structure, s, scorer->by_ways, &own);
     return own;
 }
 
@@ -392,6 +397,22 @@ static double score_index(struct scorer *scorer, const struct pb_tlb_structure *
     equal.coverage_bytes = scorer->units.coverage_bytes;
     sum_structure(scorer, &equal);
     return add_equal(scorer, &equal, scorer->by_ways, scorer->units.most);
+}
+
+/* Entry numbers modulo all numbers of sets, scan by scan, whose gains stay in the cache. */
+static void score_modulo(struct scorer *scorer)
+{
+    struct pb_tlb_structure equal = {.coverage_bytes = scorer->units.coverage_bytes,
+                                     .is_equal = true};
+    double *by_ways = scorer->by_ways;
+    size_t row = scorer->units.most + 1;
+
+    memset(by_ways, 0, (SETS_MODULO_MAX + 1) * row * sizeof(*by_ways));
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++)
+        for (equal.set_count = 2; equal.set_count <= SETS_MODULO_MAX; equal.set_count++)
+            sum_scan(scorer, &equal, s, by_ways + equal.set_count * row, NULL);
+    for (equal.set_count = 2; equal.set_count <= SETS_MODULO_MAX; equal.set_count++)
+        add_equal(scorer, &equal, by_ways + equal.set_count * row, scorer->units.most);
 }
 
 /* The chase with which a place begins to miss, where it is clearly one; the chase count: it is not.
@@ -1418,8 +1439,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
             break;
         tried++;
         list_all(scorer, coverages[i].bytes);
-        for (size_t sets = 2; sets <= SETS_MODULO_MAX; sets++)
-            score_index(scorer, &(struct pb_tlb_structure){.set_count = sets});
+        score_modulo(scorer);
         fit_in_a_row(scorer, &least, &most);
         for (uint32_t entries = most; entries >= least && entries + PB_TLB_TOTALS_MAX > most;
              entries--)
