@@ -759,13 +759,17 @@ static enum pb_status list_lines(const struct pb_model_level *level, const struc
                                  size_t *count_out, struct pb_error *err)
 {
     uint64_t *lines = malloc(sequence->period * sizeof(*lines));
+    bool is_sorted = true;
     size_t count = 0;
 
     if (lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", sequence->period);
-    for (size_t i = 0; i < sequence->period; i++)
+    for (size_t i = 0; i < sequence->period; i++) {
         lines[i] = line_address(point, sequence->offset_bytes[i]) / level->shape.line_bytes;
-    qsort(lines, sequence->period, sizeof(*lines), compare_lines);
+        is_sorted &= i == 0 || lines[i - 1] <= lines[i];
+    }
+    if (!is_sorted)
+        qsort(lines, sequence->period, sizeof(*lines), compare_lines);
     for (size_t i = 0; i < sequence->period; i++)
         if (count == 0 || lines[count - 1] != lines[i])
             lines[count++] = lines[i];
