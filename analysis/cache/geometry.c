@@ -246,6 +246,17 @@ bool pb_cache_chases_is_background(const struct pb_cache_chases *chases, uint64_
                    sizeof(*chases->background), by_address) != NULL;
 }
 
+/* Lines, sectors and most sets are powers of two, and divisions would be most of the work. */
+static inline uint64_t quotient(uint64_t a, uint64_t b)
+{
+    return (b & (b - 1)) == 0 ? a >> __builtin_ctzll(b) : a / b;
+}
+
+static inline uint64_t remainder_of(uint64_t a, uint64_t b)
+{
+    return (b & (b - 1)) == 0 ? a & (b - 1) : a % b;
+}
+
 uint64_t pb_geometry_set(const struct pb_geometry *geometry, uint64_t address)
 {
     uint64_t set = 0;
@@ -253,7 +264,7 @@ uint64_t pb_geometry_set(const struct pb_geometry *geometry, uint64_t address)
     if (geometry->sets == 1)
         return 0;
     if (geometry->index == PB_INDEX_MODULO)
-        return address / geometry->line_bytes % geometry->sets;
+        return remainder_of(quotient(address, geometry->line_bytes), geometry->sets);
     for (size_t i = 0; i < geometry->mask_count; i++)
         set |= (uint64_t)__builtin_parityll(address & geometry->masks[i]) << i;
     return set;
@@ -382,7 +393,8 @@ static void take_load(const struct pb_geometry *geometry, uint64_t address, bool
                       bool is_open, struct visit *visit, struct pb_geometry_fit *fit,
                       struct coin *coin)
 {
-    uint64_t line = address / geometry->line_bytes, sector = address / geometry->sector_bytes;
+    uint64_t line = quotient(address, geometry->line_bytes);
+    uint64_t sector = quotient(address, geometry->sector_bytes);
     bool is_same = line == visit->line, is_new = sector != visit->sector;
 
     if (is_new && is_open) {
@@ -424,7 +436,7 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
             visit.line = visit.sector = UINT64_MAX;
             continue;
         }
-        is_new = address / geometry->line_bytes != visit.line;
+        is_new = quotient(address, geometry->line_bytes) != visit.line;
         if (!all_open && is_new)
             own = pb_geometry_set(geometry, address);
         set = all_open ? 0 : own;
@@ -618,9 +630,9 @@ static size_t count_overfull(const struct pb_cache_chases *chases,
     for (uint64_t set = 0; set < geometry->sets && sets->overfull > 0; set++)
         lines += sets->lines[set] > geometry->ways ? sets->lines[set] : 0;
     for (size_t i = 0; i < chases->background_count && lines > 0; i++) {
-        bool is_new = chases->background[i] / geometry->line_bytes != line;
+        bool is_new = quotient(chases->background[i], geometry->line_bytes) != line;
 
-        line = chases->background[i] / geometry->line_bytes;
+        line = quotient(chases->background[i], geometry->line_bytes);
         lines -= is_new &&
                  sets->lines[pb_geometry_set(geometry, chases->background[i])] > geometry->ways;
     }
@@ -672,7 +684,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     open = count_open(chase, geometry, sets, &conflicts, pool);
     for (size_t i = 0; i < chase->misses; i++) {
         uint64_t address = chases->missing[chase->first_missing + i];
-        uint64_t line = address / geometry->line_bytes;
+        uint64_t line = quotient(address, geometry->line_bytes);
         uint64_t set = pb_geometry_set(geometry, address);
         bool is_own = all_open || has_conflict(&conflicts, set);
         bool is_open = is_own || sets->lines[set] > geometry->ways;

@@ -107,7 +107,9 @@ static size_t set_of(const struct scorer *scorer, const struct pb_tlb_structure 
     if (!structure->is_equal)
         return structure->set_at[entry % structure->entry_count];
     if (structure->mask_count == 0)
-        return (size_t)(entry % structure->set_count);
+        return (size_t)((structure->set_count & (structure->set_count - 1)) == 0
+                            ? entry & (structure->set_count - 1)
+                            : entry % structure->set_count);
     for (size_t byte = 0; byte < ENTRY_BYTES; byte++)
         set ^= scorer->parities[byte][entry >> (8 * byte) & 255];
     return set;
