@@ -48,6 +48,7 @@ struct set {
 
 struct entry {
     uint32_t epoch, slot;
+    uint64_t line;
 };
 
 struct pb_model_cache {
@@ -176,7 +177,7 @@ static bool is_used(const struct pb_model_cache *cache, uint32_t at)
 static uint32_t hash_find(const struct pb_model_cache *cache, uint64_t line)
 {
     for (uint32_t at = entry_of(cache, line); is_used(cache, at); at = (at + 1) & cache->entry_mask)
-        if (cache->numbers[cache->entries[at].slot] == line)
+        if (cache->entries[at].line == line)
             return cache->entries[at].slot;
     return NONE;
 }
@@ -187,7 +188,7 @@ static void hash_put(struct pb_model_cache *cache, uint64_t line, uint32_t slot)
 
     while (is_used(cache, at))
         at = (at + 1) & cache->entry_mask;
-    cache->entries[at] = (struct entry){cache->epoch, slot};
+    cache->entries[at] = (struct entry){cache->epoch, slot, line};
 }
 
 /* Closes the gap, so that no search ends before its line. */
@@ -195,10 +196,10 @@ static void hash_take(struct pb_model_cache *cache, uint64_t line)
 {
     uint32_t mask = cache->entry_mask, gap = entry_of(cache, line), at;
 
-    while (cache->numbers[cache->entries[gap].slot] != line)
+    while (cache->entries[gap].line != line)
         gap = (gap + 1) & mask;
     for (at = (gap + 1) & mask; is_used(cache, at); at = (at + 1) & mask) {
-        uint32_t home = entry_of(cache, cache->numbers[cache->entries[at].slot]);
+        uint32_t home = entry_of(cache, cache->entries[at].line);
 
         if (((at - home) & mask) < ((at - gap) & mask))
             continue;
@@ -210,12 +211,13 @@ static void hash_take(struct pb_model_cache *cache, uint64_t line)
 
 /* Sets and victims */
 
-static struct set *open_set(struct pb_model_cache *cache, size_t index)
+static unsigned char *tree_of(struct pb_model_cache *cache, const struct set *set)
 {
-    struct set *set = &cache->sets[index];
+    return cache->trees + 2 * cache->leaves * (size_t)(set - cache->sets);
+}
 
-    if (set->epoch == cache->epoch)
-        return set;
+static void empty_set(struct pb_model_cache *cache, struct set *set)
+{
     set->epoch = cache->epoch;
     set->filled = set->holes = set->next_hit = 0;
     set->has_drawn = false;
@@ -224,7 +226,15 @@ static struct set *open_set(struct pb_model_cache *cache, size_t index)
     for (size_t rank = 0; rank < RANKS; rank++)
         list_clear(&set->ends[rank]);
     if (cache->trees != NULL)
-        memset(cache->trees + 2 * cache->leaves * index, 0, 2 * (size_t)cache->leaves);
+        memset(tree_of(cache, set), 0, 2 * (size_t)cache->leaves);
+}
+
+static inline struct set *open_set(struct pb_model_cache *cache, size_t index)
+{
+    struct set *set = &cache->sets[index];
+
+    if (set->epoch != cache->epoch)
+        empty_set(cache, set);
     return set;
 }
 
@@ -258,11 +268,6 @@ static uint32_t leaves_of(uint32_t ways)
     while (leaves < ways)
         leaves *= 2;
     return leaves;
-}
-
-static unsigned char *tree_of(struct pb_model_cache *cache, const struct set *set)
-{
-    return cache->trees + 2 * cache->leaves * (size_t)(set - cache->sets);
 }
 
 /* Every node above the way points to its other side. */

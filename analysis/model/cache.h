@@ -10,8 +10,9 @@
  * A line is allocated as a whole when it is first missed, and each of its sectors is filled by its
  * own miss: a line that is there without the sector is a miss too, but evicts nothing.
  *
- * Memory: about 32 bytes a line of capacity, touched only where lines are; with times 8 more a
- * sector. An access costs a search among up to 16 ways, or one hash lookup in wider sets.
+ * Memory: about 28 bytes a line of capacity, 32 to 64 more in wide sets, touched only where lines
+ * are; with times 8 more a sector. An access costs a search among up to 16 ways, or one hash lookup
+ * in wider sets.
  */
 #ifndef PB_ANALYSIS_MODEL_CACHE_H
 #define PB_ANALYSIS_MODEL_CACHE_H
