@@ -68,11 +68,6 @@ struct scorer {
     struct pb_tlb_ranking *ranking;
 };
 
-uint32_t pb_tlb_ways_of(const struct pb_tlb_structure *structure, size_t set)
-{
-    return structure->ways[structure->is_equal ? 0 : set];
-}
-
 double pb_tlb_entry_count(const struct pb_tlb_structure *structure)
 {
     double sum = 0.0;
@@ -967,7 +962,7 @@ static void predict_onsets(struct scorer *scorer, const struct pb_tlb_structure 
     for (size_t set = 0; set < structure->set_count; set++) {
         const struct unit *units = ordered + scorer->begin[set];
         size_t count = scorer->begin[set + 1] - scorer->begin[set];
-        uint32_t ways = pb_tlb_ways_of(structure, set);
+        uint32_t ways = structure->ways[structure->is_equal ? 0 : set];
 
         for (size_t i = 0; i < count && ways < count; i++)
             onset_pages[units[i].page] = units[i].lookup_pages > units[ways].lookup_pages
