@@ -1281,6 +1281,7 @@ static struct pb_tlb_structure find_random(struct scorer *scorer, size_t set_cou
                                       .set_count = set_count,
                                       .is_equal = true,
                                       .is_random = true};
+    bool is_better = false; /* at the last step */
     uint32_t step;
 
     for (uint32_t ways = 2; ways < scorer->units.most; ways *= 2)
@@ -1288,11 +1289,11 @@ static struct pb_tlb_structure find_random(struct scorer *scorer, size_t set_cou
     for (step = random.ways[0] / 2; step > 0; step /= 2) {
         uint32_t middle = random.ways[0];
 
-        try_random(scorer, &random, middle - step);
-        try_random(scorer, &random, middle + step);
+        is_better = try_random(scorer, &random, middle - step);
+        is_better |= try_random(scorer, &random, middle + step);
     }
-    while (random.gain > 0.0 && (try_random(scorer, &random, random.ways[0] - 1) ||
-                                 try_random(scorer, &random, random.ways[0] + 1)))
+    while (is_better && (try_random(scorer, &random, random.ways[0] - 1) ||
+                         try_random(scorer, &random, random.ways[0] + 1)))
         ;
     return random;
 }
