@@ -51,8 +51,8 @@ struct pb_parameter *pb_case_answer(const struct pb_case *at, const char *name);
 struct pb_recordings {
     void *context;
     /*
-     * The recording of a test, which stays the source's: not to be cleared. PB_NOT_FOUND: there is none. PB_NO_MEMORY
-     * ends the inference; any other error is the reason for what cannot be said.
+     * The recording of a test, which stays the source's: not to be cleared. PB_NOT_FOUND: there is
+     * none. PB_NO_MEMORY ends the inference; any other error is the reason for what cannot be said.
      */
     enum pb_status (*load)(void *context, const char *test, struct pb_recording *recording_out,
                            struct pb_error *err);
