@@ -47,12 +47,12 @@ extern const struct pb_inference pb_inferences[]; /* ends with a NULL memory; ru
 /* The row's own parameter of that name; a programming error if it is not declared. */
 struct pb_parameter *pb_case_answer(const struct pb_case *at, const char *name);
 
-/* Where recordings come from; one is kept while the next two rows ask for it, then read anew. */
+/* Where recordings come from; a test is asked for several times. */
 struct pb_recordings {
     void *context;
     /*
-     * The recording of a test, for pb_recording_clear(). PB_NOT_FOUND: there is none. PB_NO_MEMORY
-     * ends the inference; any other error is the reason for what cannot be said.
+     * The recording of a test, which stays the source's: not to be cleared. PB_NOT_FOUND: there is
+     * none. PB_NO_MEMORY ends the inference; any other error is the reason for what cannot be said.
      */
     enum pb_status (*load)(void *context, const char *test, struct pb_recording *recording_out,
                            struct pb_error *err);

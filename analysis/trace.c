@@ -40,11 +40,6 @@ struct pb_accesses pb_point_accesses(const struct pb_series *series, const struc
     return accesses;
 }
 
-double pb_access_cycles(const struct pb_accesses *accesses, size_t i)
-{
-    return (double)accesses->latency_cycles[i] - accesses->overhead_cycles;
-}
-
 double pb_point_average(const struct pb_point *point)
 {
     return point->timed == 0 ? NAN : (double)point->total_cycles / (double)point->timed;

@@ -34,7 +34,10 @@ struct pb_accesses {
 struct pb_accesses pb_point_accesses(const struct pb_series *series, const struct pb_point *point);
 
 /* Latency of access i in cycles, overhead subtracted. */
-double pb_access_cycles(const struct pb_accesses *accesses, size_t i);
+static inline double pb_access_cycles(const struct pb_accesses *accesses, size_t i)
+{
+    return (double)accesses->latency_cycles[i] - accesses->overhead_cycles;
+}
 
 /* Cycles per load of a timed chase; NaN when it timed none. */
 double pb_point_average(const struct pb_point *point);

@@ -78,7 +78,6 @@ enum pb_status pb_agreement_calibrate(struct pb_replay *replay, const struct pb_
         status = pb_agreement_load(source, references[i], &recording, err);
         if (status == PB_OK)
             status = pb_replay_calibrate(replay, &recording.series, err);
-        pb_recording_clear(&recording);
     }
     return status;
 }
@@ -165,7 +164,6 @@ static enum pb_status replay_all(struct pb_replay *replay, const struct pb_recor
         if (status == PB_OK)
             status = replay_test(replay, tests[i], &recording.series, row, err);
         agreement->count += status == PB_OK && row->accesses > 0;
-        pb_recording_clear(&recording);
     }
     return status;
 }

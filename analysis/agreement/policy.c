@@ -169,7 +169,6 @@ static enum pb_status judge(const struct subject *subject, struct pb_model_hiera
         status = pb_agreement_load(source, subject->tests[t], &recording, err);
         if (status == PB_OK)
             status = score(hierarchy, cache, calibrated, &recording, counts, err);
-        pb_recording_clear(&recording);
     }
     *level = former;
     if (status == PB_OK && counts[0].accesses > 0)

@@ -425,80 +425,79 @@ struct draws {
     size_t depth;                      /* of the cache, on the path */
 };
 
+/* A cache or TLB level as the loads of a launch meet it. */
+struct stage {
+    const struct pb_model_level *level;
+    struct pb_model_cache *cache; /* NULL: its shape is not known */
+    enum preparation before;      /* what it held when the launch began */
+    uint8_t reason;               /* what its lookups are uncertain for */
+    bool is_scattered;            /* its sets are not known, and the chase may crowd them; */
+    bool is_roomy;                /* or hold all of the chase's lines: it need not run */
+    bool is_drawn;                /* victims are, and by the lines of its sets alone */
+    bool is_unsettling;           /* what misses it in one lap need not miss it in the next one */
+};
+
 /* One chase under way. */
 struct launch {
     struct pb_replay *replay;
     const struct pb_model_route *way;
     const struct route *route;
-    enum preparation l2, tlbs;
+    struct stage caches[PB_MODEL_DEPTH_MAX]; /* [way->count] */
+    struct stage tlbs[PB_MODEL_TLBS_MAX];    /* [route->tlbs - 1] */
+    enum preparation l2;
     uint64_t laps;            /* that are complete */
     uint64_t last, last_line; /* addresses of the load before; UINT64_MAX: none */
     bool is_unsettled;        /* this lap found what the next one need not find */
-    uint32_t unshown;         /* caches, as bits, whose sets lines may crowd that no record shows */
-    uint32_t scattered;       /* caches, as bits, of unknown sets that the chase may crowd */
-    uint32_t scattered_tlbs;
-    bool is_walked; /* all slots were loaded before, in this launch */
+    bool is_walked;           /* all slots were loaded before, in this launch */
     struct draws draws;
     uint64_t lost;      /* contradicted hits of the first cache */
     uint64_t lost_line; /* of which they are; UINT64_MAX: of several */
-    uint32_t roomy; /* caches, as bits, that no lap but the first, which is not recorded, asks */
 };
 
 /* What a level held before shows in the first lap only: later misses are of what was evicted. */
-static enum finding look_up(const struct launch *launch, struct pb_model_cache *cache,
-                            uint64_t address, enum preparation before, bool is_scattered,
-                            bool is_drawn)
+static inline enum finding look_up(const struct launch *launch, const struct stage *stage,
+                                   uint64_t address)
 {
-    struct pb_model_lookup lookup;
+    bool is_hit, is_certain;
 
-    if (cache == NULL)
+    if (stage->is_roomy)
+        return stage->is_scattered ? OPEN_PARAMETER : launch->laps > 0 ? HITS : OPEN_LAUNCH;
+    if (stage->cache == NULL)
         return OPEN_PARAMETER;
-    pb_model_cache_access(cache, address, pb_model_cache_sectors(cache, address, 1), 0.0, &lookup);
-    if (!lookup.is_certain)
-        return !is_drawn ? OPEN_PARAMETER : lookup.missed == 0 ? DRAWN_HIT : DRAWN_MISS;
-    if (lookup.missed == 0)
-        return is_scattered ? OPEN_PARAMETER : HITS;
-    if (launch->laps > 0 || before == FLUSHED)
-        return is_scattered && launch->laps > 0 ? OPEN_PARAMETER : MISSES;
-    if (before == UNKNOWN)
+    is_hit = pb_model_cache_touch(stage->cache, address, &is_certain);
+    if (!is_certain)
+        return !stage->is_drawn ? OPEN_PARAMETER : is_hit ? DRAWN_HIT : DRAWN_MISS;
+    if (is_hit)
+        return stage->is_scattered ? OPEN_PARAMETER : HITS;
+    if (launch->laps > 0 || stage->before == FLUSHED)
+        return stage->is_scattered && launch->laps > 0 ? OPEN_PARAMETER : MISSES;
+    if (stage->before == UNKNOWN)
         return OPEN_LAUNCH;
-    return is_scattered ? OPEN_PARAMETER : HITS;
-}
-
-/*
- * Lap after lap alike, an LRU's level that sees all loads finds from the second lap on what it will
- * always find: so does one that is open wherever a set overflows. What lies behind may see other
- * misses in the lap after, and other policies may need more laps.
- */
-static void note_miss(struct launch *launch, const struct pb_model_level *level, size_t depth)
-{
-    launch->is_unsettled |= depth > 0 || (level->has_policy && level->shape.policy != PB_MODEL_LRU);
+    return stage->is_scattered ? OPEN_PARAMETER : HITS;
 }
 
 /* TLB levels that may have been missed, as bits. */
 static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reason)
 {
-    struct pb_replay *replay = launch->replay;
-    uint64_t span = replay->hierarchy->tlbs[0].shape.line_bytes;
+    uint64_t span = launch->tlbs[0].level->shape.line_bytes;
     uint32_t missed = 0;
     size_t t = 0;
 
     /* The entry used last is there, and stays the newest. */
-    if (span > 0 && ((address ^ launch->last) & ~(span - 1)) == 0 &&
-        (launch->scattered_tlbs & 1) == 0)
+    if (span > 0 && ((address ^ launch->last) & ~(span - 1)) == 0 && !launch->tlbs[0].is_scattered)
         return 1;
     for (; t + 1 < launch->route->tlbs; t++) {
-        enum finding found = look_up(launch, replay->tlbs[t], address, launch->tlbs,
-                                     (launch->scattered_tlbs >> t & 1) != 0, false);
+        const struct stage *stage = &launch->tlbs[t];
+        enum finding found = look_up(launch, stage, address);
 
         if (found == OPEN_LAUNCH && *reason == NO_REASON)
             *reason = LAUNCH;
         if (found == OPEN_PARAMETER && *reason == NO_REASON)
-            *reason = replay->tlb_reasons[t];
+            *reason = stage->reason;
         if (found != MISSES)
             missed |= UINT32_C(1) << t;
         else
-            note_miss(launch, &replay->hierarchy->tlbs[t], t);
+            launch->is_unsettled |= stage->is_unsettling;
         if (found == HITS)
             return missed;
     }
@@ -514,40 +513,14 @@ static bool is_fetched(const struct launch *launch, const struct pb_model_level 
            (launch->replay->fetches_again || !launch->is_walked);
 }
 
-/* Victims of a known cache are drawn, and by nothing else than the lines of its sets. */
-static bool draws_victims(const struct pb_replay *replay, size_t cache)
+static inline enum finding ask_cache(const struct launch *launch, const struct stage *stage,
+                                     uint64_t address)
 {
-    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+    enum finding found = look_up(launch, stage, address);
 
-    return level->has_sets && level->has_policy &&
-           (level->shape.policy == PB_MODEL_RANDOM || level->shape.policy == PB_MODEL_WEIGHTED) &&
-           level->way_counts == NULL && level->shape.line_bytes > 0 &&
-           replay->fits[cache] / level->shape.line_bytes >=
-               level->shape.set_count * level->shape.way_count;
-}
-
-static enum finding ask_cache(const struct launch *launch, size_t cache, uint64_t address)
-{
-    const struct pb_model_level *level = &launch->replay->hierarchy->caches[cache];
-    enum preparation before = level->is_chip_wide ? launch->l2 : FLUSHED;
-    bool is_scattered = (launch->scattered >> cache & 1) != 0;
-    enum finding found;
-
-    if ((launch->roomy >> cache & 1) != 0)
-        return is_scattered ? OPEN_PARAMETER : launch->laps > 0 ? HITS : OPEN_LAUNCH;
-    found = look_up(launch, launch->replay->caches[cache], address, before, is_scattered,
-                    !is_scattered && draws_victims(launch->replay, cache));
-
-    if ((found == MISSES || found >= DRAWN_HIT) && is_fetched(launch, level, address))
+    if ((found == MISSES || found >= DRAWN_HIT) && is_fetched(launch, stage->level, address))
         return OPEN_FETCHED;
     return found;
-}
-
-static uint8_t reason_of_cache(const struct launch *launch, size_t cache, enum finding found)
-{
-    if (found == OPEN_FETCHED)
-        return FETCHED;
-    return (launch->unshown >> cache & 1) != 0 ? UNSHOWN : launch->replay->cache_reasons[cache];
 }
 
 /* What answers when the cache at that depth hits: of L2's halves it may be either. */
@@ -558,43 +531,48 @@ static uint32_t levels_of(const struct launch *launch, size_t depth)
     return (has_two ? UINT32_C(3) : UINT32_C(1)) << depth;
 }
 
+/* The levels of caches that may answer, as bits, and what is uncertain of them. */
+static uint32_t ask_caches(struct launch *launch, uint64_t address, struct prediction *prediction)
+{
+    size_t count = launch->way->count;
+    uint32_t levels = 0;
+
+    for (size_t c = 0; c < count; c++) {
+        enum finding found = ask_cache(launch, &launch->caches[c], address);
+
+        if (found == MISSES) {
+            launch->is_unsettled |= launch->caches[c].is_unsettling;
+            continue;
+        }
+        levels |= levels_of(launch, c);
+        if (found == HITS)
+            return levels;
+        if (found == DRAWN_HIT || found == DRAWN_MISS) {
+            if (prediction->drawn_depth == 0 && !prediction->is_open) {
+                prediction->drawn_depth = (uint8_t)(c + 1);
+                prediction->is_drawn_miss = found == DRAWN_MISS;
+            }
+            launch->is_unsettled = true; /* the next lap is drawn anew */
+        }
+        if (found >= OPEN_PARAMETER) {
+            prediction->is_open = true;
+            prediction->reason = found == OPEN_FETCHED ? FETCHED : launch->caches[c].reason;
+        }
+        if (found == OPEN_LAUNCH && prediction->reason == NO_REASON)
+            prediction->reason = LAUNCH;
+    }
+    return levels | UINT32_C(1) << launch->route->dram;
+}
+
 /* page, line: the address as TLBs and as caches see it. */
 static struct prediction predict(struct launch *launch, uint64_t page, uint64_t line)
 {
     struct prediction prediction = {.reason = NO_REASON};
-    uint32_t levels = 0, missed = 1;
-    bool is_parameter = false;
-    size_t c = 0;
+    uint32_t levels, missed = 1;
 
     if (launch->route->tlbs > 1)
         missed = translate(launch, page, &prediction.reason);
-    for (; c < launch->way->count; c++) {
-        size_t cache = launch->way->caches[c];
-        enum finding found = ask_cache(launch, cache, line);
-
-        if (found != MISSES)
-            levels |= levels_of(launch, c);
-        else
-            note_miss(launch, &launch->replay->hierarchy->caches[cache], c);
-        if (found == HITS)
-            break;
-        if (found == DRAWN_HIT || found == DRAWN_MISS) {
-            if (prediction.drawn_depth == 0 && !prediction.is_open) {
-                prediction.drawn_depth = (uint8_t)(c + 1);
-                prediction.is_drawn_miss = found == DRAWN_MISS;
-            }
-            launch->is_unsettled = true; /* the next lap is drawn anew */
-        }
-        is_parameter = found >= OPEN_PARAMETER;
-        prediction.is_open |= is_parameter;
-        if (is_parameter)
-            prediction.reason = reason_of_cache(launch, cache, found);
-        if (found == OPEN_LAUNCH && prediction.reason == NO_REASON)
-            prediction.reason = LAUNCH;
-    }
-    if (c == launch->way->count)
-        levels |= UINT32_C(1) << launch->route->dram;
-    for (; levels != 0; levels &= levels - 1) {
+    for (levels = ask_caches(launch, line, &prediction); levels != 0; levels &= levels - 1) {
         size_t level = (size_t)__builtin_ctz(levels);
         bool may_skip = level + 1 < launch->way->count; /* an L1 may ask no TLB when it hits */
 
@@ -781,13 +759,17 @@ static enum pb_status list_lines(const struct pb_model_level *level, const struc
                                  size_t *count_out, struct pb_error *err)
 {
     uint64_t *lines = malloc(sequence->period * sizeof(*lines));
+    bool is_sorted = true;
     size_t count = 0;
 
     if (lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", sequence->period);
-    for (size_t i = 0; i < sequence->period; i++)
+    for (size_t i = 0; i < sequence->period; i++) {
         lines[i] = line_address(point, sequence->offset_bytes[i]) / level->shape.line_bytes;
-    qsort(lines, sequence->period, sizeof(*lines), compare_lines);
+        is_sorted &= i == 0 || lines[i - 1] <= lines[i];
+    }
+    if (!is_sorted)
+        qsort(lines, sequence->period, sizeof(*lines), compare_lines);
     for (size_t i = 0; i < sequence->period; i++)
         if (count == 0 || lines[count - 1] != lines[i])
             lines[count++] = lines[i];
@@ -969,33 +951,70 @@ static bool is_roomy(const struct pb_model_level *level, uint64_t fits_bytes,
            sequence->period <= fits_bytes / level->shape.line_bytes;
 }
 
-static void note_scattered(struct launch *launch, const struct pb_point *point,
-                           const struct pb_sequence *sequence)
+/* Victims of a known cache are drawn, and by nothing else than the lines of its sets. */
+static bool draws_victims(const struct pb_model_level *level, uint64_t fits_bytes)
+{
+    return level->has_sets && level->has_policy &&
+           (level->shape.policy == PB_MODEL_RANDOM || level->shape.policy == PB_MODEL_WEIGHTED) &&
+           level->way_counts == NULL && level->shape.line_bytes > 0 &&
+           fits_bytes / level->shape.line_bytes >= level->shape.set_count * level->shape.way_count;
+}
+
+/*
+ * Lap after lap alike, an LRU's level that sees all loads finds from the second lap on what it will
+ * always find: so does one that is open wherever a set overflows. What lies behind may see other
+ * misses in the lap after, and other policies may need more laps.
+ */
+static bool is_unsettling(const struct pb_model_level *level, size_t depth)
+{
+    return depth > 0 || (level->has_policy && level->shape.policy != PB_MODEL_LRU);
+}
+
+static struct stage cache_stage(const struct launch *launch, size_t depth,
+                                const struct pb_point *point, const struct pb_sequence *sequence,
+                                const struct reach *reach)
+{
+    const struct pb_replay *replay = launch->replay;
+    size_t cache = launch->way->caches[depth];
+    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+    bool is_unshown = sequence->is_laid_out && level->has_sets;
+    /* All slots went through L2 before, of which the record may show some alone. */
+    bool is_overfilled =
+        level->is_chip_wide && launch->l2 == FILLED && point->footprint_bytes > replay->fits[cache];
+    bool scattered =
+        is_unshown || is_overfilled || is_scattered(level, replay->fits[cache], sequence, reach);
+
+    return (struct stage){.level = level,
+                          .cache = replay->caches[cache],
+                          .before = level->is_chip_wide ? launch->l2 : FLUSHED,
+                          .reason = is_unshown ? UNSHOWN : replay->cache_reasons[cache],
+                          .is_scattered = scattered,
+                          .is_roomy = is_roomy(level, replay->fits[cache], sequence),
+                          .is_drawn = !scattered && draws_victims(level, replay->fits[cache]),
+                          .is_unsettling = is_unsettling(level, depth)};
+}
+
+/* is_alone: the launch sees all laps. */
+static void set_stages(struct launch *launch, const struct pb_point *point,
+                       const struct pb_sequence *sequence, enum preparation tlbs, bool is_alone)
 {
     const struct pb_replay *replay = launch->replay;
     struct reach reach = reach_of(sequence);
 
     for (size_t c = 0; c < launch->way->count; c++) {
-        size_t cache = launch->way->caches[c];
-        const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-
-        /* All slots went through L2 before, of which the record may show some alone. */
-        if ((level->is_chip_wide && launch->l2 == FILLED &&
-             point->footprint_bytes > replay->fits[cache]) ||
-            is_scattered(level, replay->fits[cache], sequence, &reach))
-            launch->scattered |= UINT32_C(1) << cache;
-        if (sequence->is_laid_out && level->has_sets) {
-            launch->scattered |= UINT32_C(1) << cache;
-            launch->unshown |= UINT32_C(1) << cache;
-        }
-        if (is_roomy(level, replay->fits[cache], sequence))
-            launch->roomy |= UINT32_C(1) << cache;
+        launch->caches[c] = cache_stage(launch, c, point, sequence, &reach);
+        launch->caches[c].is_roomy &= is_alone;
     }
     for (size_t t = 0; t + 1 < launch->route->tlbs; t++) {
         const struct pb_model_level *level = &replay->hierarchy->tlbs[t];
 
-        if (is_scattered(level, level->fits_bytes, sequence, &reach))
-            launch->scattered_tlbs |= UINT32_C(1) << t;
+        launch->tlbs[t] =
+            (struct stage){.level = level,
+                           .cache = replay->tlbs[t],
+                           .before = tlbs,
+                           .reason = replay->tlb_reasons[t],
+                           .is_scattered = is_scattered(level, level->fits_bytes, sequence, &reach),
+                           .is_unsettling = is_unsettling(level, t)};
     }
 }
 
@@ -1014,10 +1033,8 @@ static enum pb_status make_room(struct pb_replay *replay, size_t period, struct 
 }
 
 /* Without sets, a chip-wide cache is full of the slots as far as they fit, in whatever order. */
-static bool fills_by_sets(const struct pb_replay *replay, size_t cache)
+static bool fills_by_sets(const struct pb_model_level *level)
 {
-    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-
     return level->is_chip_wide && level->has_sets;
 }
 
@@ -1026,10 +1043,7 @@ static void prefill(struct launch *launch, const struct pb_point *point,
                     const struct pb_sequence *sequence)
 {
     uint8_t reason = NO_REASON;
-    bool is_filled[PB_MODEL_DEPTH_MAX] = {false};
 
-    for (size_t c = 0; c < launch->way->count; c++)
-        is_filled[c] = fills_by_sets(launch->replay, launch->way->caches[c]);
     for (size_t slot = 0; slot < sequence->period; slot++) {
         uint64_t offset = sequence->offset_bytes[slot];
         enum finding found = MISSES;
@@ -1037,8 +1051,8 @@ static void prefill(struct launch *launch, const struct pb_point *point,
         if (launch->route->tlbs > 1)
             translate(launch, point->base_address + offset, &reason);
         for (size_t c = 0; c < launch->way->count && found == MISSES; c++)
-            if (is_filled[c])
-                found = ask_cache(launch, launch->way->caches[c], line_address(point, offset));
+            if (fills_by_sets(launch->caches[c].level))
+                found = ask_cache(launch, &launch->caches[c], line_address(point, offset));
         launch->last = point->base_address + offset;
         launch->last_line = line_address(point, offset);
     }
@@ -1174,7 +1188,6 @@ static struct launch launch_of(struct pb_replay *replay, enum pb_model_path path
                            .way = &replay->hierarchy->routes[path],
                            .route = &replay->routes[path],
                            .l2 = l2,
-                           .tlbs = UNKNOWN,
                            .last = UINT64_MAX,
                            .last_line = UINT64_MAX};
 }
@@ -1184,8 +1197,8 @@ static enum preparation l2_before(const struct pb_replay *replay, enum pb_model_
                                   const char *test, const struct pb_point *point, bool is_cold)
 {
     const struct pb_model_route *way = &replay->hierarchy->routes[path];
-    bool is_looked_up =
-        point->is_prefilled == 0 || fills_by_sets(replay, way->caches[way->count - 1]);
+    bool is_looked_up = point->is_prefilled == 0 ||
+                        fills_by_sets(&replay->hierarchy->caches[way->caches[way->count - 1]]);
 
     return is_cold && is_looked_up ? FLUSHED : preparation_of(test, point);
 }
@@ -1203,11 +1216,8 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
     struct launch warm = launch;
     enum pb_status status = PB_OK;
 
-    if (is_cold)
-        launch.tlbs = FLUSHED;
     if (warm_path != path)
         warm = launch_of(replay, warm_path, launch.l2);
-    warm.tlbs = launch.tlbs;
     if (!continues(series, i))
         status = begin_launch(replay, point->carveout_bytes, err);
     if (status == PB_OK)
@@ -1216,10 +1226,9 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
         status = begin_sets(replay, &replay->hierarchy->caches[launch.way->caches[0]], err);
     if (status != PB_OK)
         return status;
-    note_scattered(&launch, point, sequence);
-    note_scattered(&warm, point, sequence);
-    if (warm.way != launch.way) /* neither sees all laps */
-        launch.roomy = warm.roomy = 0;
+    set_stages(&launch, point, sequence, is_cold ? FLUSHED : UNKNOWN, warm.way == launch.way);
+    if (warm.way != launch.way)
+        set_stages(&warm, point, sequence, is_cold ? FLUSHED : UNKNOWN, false);
     if (is_cold && point->is_prefilled != 0 && !continues(series, i))
         prefill(&launch, point, sequence);
     run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);

@@ -63,10 +63,12 @@ static size_t period_of(const struct pb_accesses *accesses)
 /* The record as a whole lap: its first load is load `warm` of the launch. */
 static void wrap(const struct pb_accesses *accesses, struct pb_sequence *sequence)
 {
-    for (size_t i = 0; i < sequence->period; i++)
-        sequence
-            ->offset_bytes[(i + (size_t)(sequence->warm % sequence->period)) % sequence->period] =
-            accesses->index_bytes[i];
+    size_t at = (size_t)(sequence->warm % sequence->period);
+
+    for (size_t i = 0; i < sequence->period; i++) {
+        sequence->offset_bytes[at] = accesses->index_bytes[i];
+        at = at + 1 < sequence->period ? at + 1 : 0;
+    }
 }
 
 /*
@@ -99,6 +101,7 @@ static bool lay_out(const struct pb_point *point, const struct pb_accesses *acce
                     struct pb_sequence *sequence)
 {
     uint64_t part = point->stride_bytes < part_max ? point->stride_bytes : part_max, step = 0;
+    uint64_t inside = 0;
     size_t first = (size_t)(sequence->warm % sequence->period), at = first;
     bool is_certain = first == 0 && is_even(point, accesses, &step);
 
@@ -107,10 +110,12 @@ static bool lay_out(const struct pb_point *point, const struct pb_accesses *acce
             return false;
         at = at + 1 < sequence->period ? at + 1 : 0;
     }
+    if (is_certain)
+        inside = accesses->index_bytes[0] % part;
     for (size_t i = 0; i < sequence->period; i++) {
-        sequence->offset_bytes[i] = i * point->stride_bytes;
-        if (is_certain)
-            sequence->offset_bytes[i] += (accesses->index_bytes[0] + i * step) % part;
+        sequence->offset_bytes[i] = i * point->stride_bytes + inside;
+        inside += step;
+        inside -= inside >= part ? part : 0;
     }
     at = first;
     for (size_t i = 0; i < accesses->count; i++) {

@@ -246,6 +246,17 @@ bool pb_cache_chases_is_background(const struct pb_cache_chases *chases, uint64_
                    sizeof(*chases->background), by_address) != NULL;
 }
 
+/* Lines, sectors and most sets are powers of two, and divisions would be most of the work. */
+static inline uint64_t quotient(uint64_t a, uint64_t b)
+{
+    return (b & (b - 1)) == 0 ? a >> __builtin_ctzll(b) : a / b;
+}
+
+static inline uint64_t remainder_of(uint64_t a, uint64_t b)
+{
+    return (b & (b - 1)) == 0 ? a & (b - 1) : a % b;
+}
+
 uint64_t pb_geometry_set(const struct pb_geometry *geometry, uint64_t address)
 {
     uint64_t set = 0;
@@ -253,7 +264,7 @@ uint64_t pb_geometry_set(const struct pb_geometry *geometry, uint64_t address)
     if (geometry->sets == 1)
         return 0;
     if (geometry->index == PB_INDEX_MODULO)
-        return address / geometry->line_bytes % geometry->sets;
+        return remainder_of(quotient(address, geometry->line_bytes), geometry->sets);
     for (size_t i = 0; i < geometry->mask_count; i++)
         set |= (uint64_t)__builtin_parityll(address & geometry->masks[i]) << i;
     return set;
@@ -267,6 +278,8 @@ uint64_t pb_geometry_bytes(const struct pb_geometry *geometry)
 /* Log of the chance of so many of n, at a rate of Beta(a, b). */
 static double log_beta_binomial(double count, double n, double a, double b)
 {
+    if (n == 0.0 && count == 0.0)
+        return 0.0;
     return gsl_sf_lnbeta(count + a, n - count + b) - gsl_sf_lnbeta(a, b);
 }
 
@@ -380,7 +393,8 @@ static void take_load(const struct pb_geometry *geometry, uint64_t address, bool
                       bool is_open, struct visit *visit, struct pb_geometry_fit *fit,
                       struct coin *coin)
 {
-    uint64_t line = address / geometry->line_bytes, sector = address / geometry->sector_bytes;
+    uint64_t line = quotient(address, geometry->line_bytes);
+    uint64_t sector = quotient(address, geometry->sector_bytes);
     bool is_same = line == visit->line, is_new = sector != visit->sector;
 
     if (is_new && is_open) {
@@ -422,7 +436,7 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
             visit.line = visit.sector = UINT64_MAX;
             continue;
         }
-        is_new = address / geometry->line_bytes != visit.line;
+        is_new = quotient(address, geometry->line_bytes) != visit.line;
         if (!all_open && is_new)
             own = pb_geometry_set(geometry, address);
         set = all_open ? 0 : own;
@@ -518,25 +532,24 @@ struct set_conflicts {
     uint64_t lacking; /* misses that the added line must cause */
 };
 
-static struct set_conflicts find_conflicts(const struct pb_cache_chase *chase,
-                                           const struct pb_geometry *geometry,
-                                           const struct sets *sets)
+static void find_conflicts(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                           const struct sets *sets, struct set_conflicts *conflicts)
 {
     uint64_t line = geometry->line_bytes, end = (chase->base + chase->array_bytes - 1) / line;
-    struct set_conflicts conflicts = {.count = 0};
 
+    conflicts->count = 0;
+    conflicts->lacking = 0;
     for (uint64_t at = chase->added / line * line;
-         at <= chase->added + geometry->prefetch_bytes && conflicts.count < CONFLICTS_MAX;
+         at <= chase->added + geometry->prefetch_bytes && conflicts->count < CONFLICTS_MAX;
          at += line) {
         uint64_t set = pb_geometry_set(geometry, at);
         uint64_t filled = sets->lines[set] + (at / line > end);
 
         if (filled <= geometry->ways)
             continue;
-        conflicts.set[conflicts.count++] = set;
-        conflicts.lacking += geometry->hides_misses ? 0 : filled - geometry->ways;
+        conflicts->set[conflicts->count++] = set;
+        conflicts->lacking += geometry->hides_misses ? 0 : filled - geometry->ways;
     }
-    return conflicts;
 }
 
 static bool has_conflict(const struct set_conflicts *conflicts, uint64_t set)
@@ -617,9 +630,9 @@ static size_t count_overfull(const struct pb_cache_chases *chases,
     for (uint64_t set = 0; set < geometry->sets && sets->overfull > 0; set++)
         lines += sets->lines[set] > geometry->ways ? sets->lines[set] : 0;
     for (size_t i = 0; i < chases->background_count && lines > 0; i++) {
-        bool is_new = chases->background[i] / geometry->line_bytes != line;
+        bool is_new = quotient(chases->background[i], geometry->line_bytes) != line;
 
-        line = chases->background[i] / geometry->line_bytes;
+        line = quotient(chases->background[i], geometry->line_bytes);
         lines -= is_new &&
                  sets->lines[pb_geometry_set(geometry, chases->background[i])] > geometry->ways;
     }
@@ -632,6 +645,7 @@ static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geo
                          struct pool *pool)
 {
     uint64_t each = sectors_each(chase, geometry);
+    uint64_t of_rank = ranks_loads(chase, geometry) ? 1 : each;
     size_t elsewhere = sets->open_lines, open = 0;
 
     if (geometry->index == PB_INDEX_UNKNOWN) {
@@ -642,11 +656,10 @@ static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geo
         size_t lines = sets->lines[conflicts->set[i]];
         bool ranked = has_ranks(chase, geometry, sets, conflicts->set[i]);
 
-        for (size_t load = 0; load < lines * each; load++) {
-            size_t rank = ranks_loads(chase, geometry) ? load : load / each;
-
-            pool->by_rank[ranked ? rank : NO_RANK].open++;
-        }
+        if (!ranked)
+            pool->by_rank[NO_RANK].open += lines * each;
+        for (size_t rank = 0; ranked && rank * of_rank < lines * each; rank++)
+            pool->by_rank[rank].open += of_rank;
         open += lines * each;
         if (lines > geometry->ways)
             elsewhere -= lines < elsewhere ? lines : elsewhere;
@@ -664,12 +677,14 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     bool by_line = !chase->is_shuffled && !geometry->hides_misses;
     size_t lines = 0;
     uint64_t before = UINT64_MAX, each = sectors_each(chase, geometry);
-    struct set_conflicts conflicts = find_conflicts(chase, geometry, sets);
-    size_t open = count_open(chase, geometry, sets, &conflicts, pool), missed = 0, other = 0;
+    struct set_conflicts conflicts;
+    size_t open, missed = 0, other = 0;
 
+    find_conflicts(chase, geometry, sets, &conflicts);
+    open = count_open(chase, geometry, sets, &conflicts, pool);
     for (size_t i = 0; i < chase->misses; i++) {
         uint64_t address = chases->missing[chase->first_missing + i];
-        uint64_t line = address / geometry->line_bytes;
+        uint64_t line = quotient(address, geometry->line_bytes);
         uint64_t set = pb_geometry_set(geometry, address);
         bool is_own = all_open || has_conflict(&conflicts, set);
         bool is_open = is_own || sets->lines[set] > geometry->ways;

@@ -24,32 +24,18 @@ bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector)
     return reduce(span, vector) == 0;
 }
 
-uint64_t pb_gf2_parts(const struct pb_gf2_span *span, uint64_t vector)
-{
-    uint64_t parts = 0;
-
-    for (size_t i = 0; i < span->rank; i++)
-        parts ^= span->made_of[i] & (0 - (vector >> span->pivot[i] & 1));
-    return parts;
-}
-
 bool pb_gf2_add(struct pb_gf2_span *span, uint64_t vector)
 {
-    uint64_t made_of = pb_gf2_parts(span, vector) ^ (uint64_t)1 << (span->rank & 63);
+    uint64_t left = reduce(span, vector);
     unsigned pivot;
 
-    vector = reduce(span, vector);
-    if (vector == 0)
+    if (left == 0)
         return false;
-    pivot = highest_bit(vector);
-    for (size_t i = 0; i < span->rank; i++) {
-        if ((span->row[i] >> pivot & 1) == 0)
-            continue;
-        span->row[i] ^= vector;
-        span->made_of[i] ^= made_of;
-    }
-    span->row[span->rank] = vector;
-    span->made_of[span->rank] = made_of;
+    pivot = highest_bit(left);
+    for (size_t i = 0; i < span->rank; i++)
+        if ((span->row[i] >> pivot & 1) != 0)
+            span->row[i] ^= left;
+    span->row[span->rank] = left;
     span->pivot[span->rank++] = pivot;
     return true;
 }

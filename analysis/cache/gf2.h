@@ -15,7 +15,6 @@
 struct pb_gf2_span {
     uint64_t row[64];
     unsigned pivot[64];
-    uint64_t made_of[64]; /* row[i] is the sum of these of the vectors that added to the span */
     size_t rank;
 };
 
@@ -23,12 +22,6 @@ struct pb_gf2_span {
 bool pb_gf2_add(struct pb_gf2_span *span, uint64_t vector);
 
 bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector);
-
-/*
- * Which of the vectors that added to the span, by the order in which they did, sum up to one that
- * it holds. Without any single one of them the span holds just those sums that do without it too.
- */
-uint64_t pb_gf2_parts(const struct pb_gf2_span *span, uint64_t vector);
 
 /* The single bits that the span holds. */
 uint64_t pb_gf2_told(const struct pb_gf2_span *span);

@@ -48,11 +48,13 @@ struct set {
 
 struct entry {
     uint32_t epoch, slot;
+    uint64_t line;
 };
 
 struct pb_model_cache {
     struct pb_model_shape shape; /* without its pointers */
     unsigned line_shift, sector_shift, sector_count;
+    uint64_t set_mask; /* of line numbers; 0: there is an index, or sets are no power of two */
     uint32_t epoch;
     struct set *sets;
     uint64_t *numbers;  /* [slots] of the lines */
@@ -102,36 +104,27 @@ static void list_clear(struct ends *ends)
     ends->oldest = ends->newest = NONE;
 }
 
-/* stride  bytes from one slot's link to the next one's */
-static struct link *link_of(void *links, size_t stride, uint32_t slot)
+static void list_take(struct line *lines, struct ends *ends, uint32_t slot)
 {
-    return (struct link *)(void *)((char *)links + stride * slot);
+    struct link own = lines[slot].link;
+
+    if (own.older == NONE)
+        ends->oldest = own.newer;
+    else
+        lines[own.older].link.newer = own.newer;
+    if (own.newer == NONE)
+        ends->newest = own.older;
+    else
+        lines[own.newer].link.older = own.older;
 }
 
-static void list_take(void *links, size_t stride, struct ends *ends, uint32_t slot)
+static void list_append(struct line *lines, struct ends *ends, uint32_t slot)
 {
-    const struct link *own = link_of(links, stride, slot);
-
-    if (own->older == NONE)
-        ends->oldest = own->newer;
-    else
-        link_of(links, stride, own->older)->newer = own->newer;
-    if (own->newer == NONE)
-        ends->newest = own->older;
-    else
-        link_of(links, stride, own->newer)->older = own->older;
-}
-
-static void list_append(void *links, size_t stride, struct ends *ends, uint32_t slot)
-{
-    struct link *own = link_of(links, stride, slot);
-
-    own->older = ends->newest;
-    own->newer = NONE;
+    lines[slot].link = (struct link){ends->newest, NONE};
     if (ends->newest == NONE)
         ends->oldest = slot;
     else
-        link_of(links, stride, ends->newest)->newer = slot;
+        lines[ends->newest].link.newer = slot;
     ends->newest = slot;
 }
 
@@ -144,16 +137,17 @@ uint64_t pb_model_cache_line(const struct pb_model_cache *cache, uint64_t addres
 
 size_t pb_model_cache_set(const struct pb_model_cache *cache, uint64_t address)
 {
-    uint64_t line = address >> cache->line_shift;
-    size_t count = cache->shape.set_count;
     uint32_t set = 0;
 
-    if (count == 1)
+    if (cache->set_mask != 0)
+        return address >> cache->line_shift & cache->set_mask;
+    if (cache->shape.set_count == 1)
         return 0;
     if (cache->index == NULL)
-        return (count & (count - 1)) == 0 ? line & (count - 1) : line % count;
-    for (unsigned byte = cache->first_byte; byte < cache->byte_end; byte++)
-        set ^= cache->index[byte][address >> (8 * byte) & 0xff];
+        return (address >> cache->line_shift) % cache->shape.set_count;
+    address >>= 8 * cache->first_byte;
+    for (unsigned byte = cache->first_byte; byte < cache->byte_end; byte++, address >>= 8)
+        set ^= cache->index[byte][address & 0xff];
     return set;
 }
 
@@ -183,7 +177,7 @@ static bool is_used(const struct pb_model_cache *cache, uint32_t at)
 static uint32_t hash_find(const struct pb_model_cache *cache, uint64_t line)
 {
     for (uint32_t at = entry_of(cache, line); is_used(cache, at); at = (at + 1) & cache->entry_mask)
-        if (cache->numbers[cache->entries[at].slot] == line)
+        if (cache->entries[at].line == line)
             return cache->entries[at].slot;
     return NONE;
 }
@@ -194,7 +188,7 @@ static void hash_put(struct pb_model_cache *cache, uint64_t line, uint32_t slot)
 
     while (is_used(cache, at))
         at = (at + 1) & cache->entry_mask;
-    cache->entries[at] = (struct entry){cache->epoch, slot};
+    cache->entries[at] = (struct entry){cache->epoch, slot, line};
 }
 
 /* Closes the gap, so that no search ends before its line. */
@@ -202,10 +196,10 @@ static void hash_take(struct pb_model_cache *cache, uint64_t line)
 {
     uint32_t mask = cache->entry_mask, gap = entry_of(cache, line), at;
 
-    while (cache->numbers[cache->entries[gap].slot] != line)
+    while (cache->entries[gap].line != line)
         gap = (gap + 1) & mask;
     for (at = (gap + 1) & mask; is_used(cache, at); at = (at + 1) & mask) {
-        uint32_t home = entry_of(cache, cache->numbers[cache->entries[at].slot]);
+        uint32_t home = entry_of(cache, cache->entries[at].line);
 
         if (((at - home) & mask) < ((at - gap) & mask))
             continue;
@@ -217,12 +211,13 @@ static void hash_take(struct pb_model_cache *cache, uint64_t line)
 
 /* Sets and victims */
 
-static struct set *open_set(struct pb_model_cache *cache, size_t index)
+static unsigned char *tree_of(struct pb_model_cache *cache, const struct set *set)
 {
-    struct set *set = &cache->sets[index];
+    return cache->trees + 2 * cache->leaves * (size_t)(set - cache->sets);
+}
 
-    if (set->epoch == cache->epoch)
-        return set;
+static void empty_set(struct pb_model_cache *cache, struct set *set)
+{
     set->epoch = cache->epoch;
     set->filled = set->holes = set->next_hit = 0;
     set->has_drawn = false;
@@ -231,7 +226,15 @@ static struct set *open_set(struct pb_model_cache *cache, size_t index)
     for (size_t rank = 0; rank < RANKS; rank++)
         list_clear(&set->ends[rank]);
     if (cache->trees != NULL)
-        memset(cache->trees + 2 * cache->leaves * index, 0, 2 * (size_t)cache->leaves);
+        memset(tree_of(cache, set), 0, 2 * (size_t)cache->leaves);
+}
+
+static inline struct set *open_set(struct pb_model_cache *cache, size_t index)
+{
+    struct set *set = &cache->sets[index];
+
+    if (set->epoch != cache->epoch)
+        empty_set(cache, set);
     return set;
 }
 
@@ -265,11 +268,6 @@ static uint32_t leaves_of(uint32_t ways)
     while (leaves < ways)
         leaves *= 2;
     return leaves;
-}
-
-static unsigned char *tree_of(struct pb_model_cache *cache, const struct set *set)
-{
-    return cache->trees + 2 * cache->leaves * (size_t)(set - cache->sets);
 }
 
 /* Every node above the way points to its other side. */
@@ -364,7 +362,7 @@ static void remove_line(struct pb_model_cache *cache, struct set *set, uint32_t 
     if (cache->entries != NULL)
         hash_take(cache, cache->numbers[slot]);
     if (keeps_order(cache))
-        list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->rank], slot);
+        list_take(cache->lines, &set->ends[line->rank], slot);
     for (uint32_t i = 0; line->hits > 0 && i < set->ways / 2; i++)
         if (cache->last_hits[set->first + i] == slot)
             cache->last_hits[set->first + i] = NONE;
@@ -453,7 +451,7 @@ static uint32_t place(struct pb_model_cache *cache, struct set *set, uint64_t nu
     if (cache->entries != NULL)
         hash_put(cache, number, slot);
     if (keeps_order(cache))
-        list_append(cache->lines, sizeof(*cache->lines), &set->ends[RANK_ORDINARY], slot);
+        list_append(cache->lines, &set->ends[RANK_ORDINARY], slot);
     cache->held_of[CLASS_ORDINARY]++;
     cache->held++;
     return slot;
@@ -463,11 +461,13 @@ static void move_line(struct pb_model_cache *cache, struct set *set, uint32_t sl
 {
     struct line *line = &cache->lines[slot];
 
-    list_take(cache->lines, sizeof(*cache->lines), &set->ends[line->rank], slot);
-    cache->held_of[class_of(line->rank)]--;
-    cache->held_of[class_of(rank)]++;
-    line->rank = rank;
-    list_append(cache->lines, sizeof(*cache->lines), &set->ends[rank], slot);
+    list_take(cache->lines, &set->ends[line->rank], slot);
+    if (line->rank != rank) {
+        cache->held_of[class_of(line->rank)]--;
+        cache->held_of[class_of(rank)]++;
+        line->rank = rank;
+    }
+    list_append(cache->lines, &set->ends[rank], slot);
 }
 
 /* The line is of the set's last hits, and the one that is no longer goes back to the others. */
@@ -476,7 +476,7 @@ static void keep_hit(struct pb_model_cache *cache, struct set *set, uint32_t slo
     uint32_t *oldest = &cache->last_hits[set->first + set->next_hit], former = *oldest;
 
     *oldest = slot;
-    set->next_hit = (set->next_hit + 1) % (set->ways / 2);
+    set->next_hit = set->next_hit + 1 < set->ways / 2 ? set->next_hit + 1 : 0;
     cache->lines[slot].hits++;
     move_line(cache, set, slot, RANK_KEPT);
     if (former != NONE && --cache->lines[former].hits == 0 &&
@@ -522,26 +522,34 @@ static void set_ready(struct pb_model_cache *cache, uint32_t slot, uint32_t sect
         ready[__builtin_ctz(left)] = time;
 }
 
+/* The line's slot, where it is from now on; lookup: of a set that has ways. */
+static uint32_t take_line(struct pb_model_cache *cache, struct set *set, uint64_t number,
+                          struct pb_model_lookup *lookup)
+{
+    uint32_t slot = find(cache, set, number);
+
+    lookup->is_line_hit = slot != NONE;
+    if (slot != NONE)
+        note_use(cache, set, slot);
+    else
+        slot = place(cache, set, number, lookup);
+    if (cache->trees != NULL)
+        point_away(tree_of(cache, set), set->ways, slot - set->first);
+    return slot;
+}
+
 void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint32_t sectors,
                            double time, struct pb_model_lookup *lookup_out)
 {
     struct set *set = open_set(cache, pb_model_cache_set(cache, address));
-    uint64_t number = address >> cache->line_shift;
-    struct pb_model_lookup lookup = {.slot = find(cache, set, number),
-                                     .is_certain = !set->has_drawn && !cache->is_short};
+    struct pb_model_lookup lookup = {.is_certain = !set->has_drawn && !cache->is_short};
     uint32_t present;
 
     if (set->ways == 0) { /* its lines are never kept */
         *lookup_out = (struct pb_model_lookup){.missed = sectors, .is_certain = true, .slot = NONE};
         return;
     }
-    lookup.is_line_hit = lookup.slot != NONE;
-    if (lookup.is_line_hit)
-        note_use(cache, set, lookup.slot);
-    else
-        lookup.slot = place(cache, set, number, &lookup);
-    if (cache->trees != NULL)
-        point_away(tree_of(cache, set), set->ways, lookup.slot - set->first);
+    lookup.slot = take_line(cache, set, address >> cache->line_shift, &lookup);
     present = cache->lines[lookup.slot].sectors & sectors;
     lookup.missed = sectors & ~present;
     if (cache->ready != NULL) {
@@ -553,12 +561,22 @@ void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint3
     *lookup_out = lookup;
 }
 
-bool pb_model_cache_touch(struct pb_model_cache *cache, uint64_t address)
+bool pb_model_cache_touch(struct pb_model_cache *cache, uint64_t address, bool *is_certain_out)
 {
+    struct set *set = open_set(cache, pb_model_cache_set(cache, address));
+    uint64_t inside = cache->shape.line_bytes - 1;
+    uint32_t sector = UINT32_C(1) << ((address & inside) >> cache->sector_shift), slot;
     struct pb_model_lookup lookup;
+    bool is_hit;
 
-    pb_model_cache_access(cache, address, pb_model_cache_sectors(cache, address, 1), 0.0, &lookup);
-    return lookup.missed == 0;
+    if (is_certain_out != NULL)
+        *is_certain_out = set->ways == 0 || (!set->has_drawn && !cache->is_short);
+    if (set->ways == 0)
+        return false;
+    slot = take_line(cache, set, address >> cache->line_shift, &lookup);
+    is_hit = (cache->lines[slot].sectors & sector) != 0;
+    cache->lines[slot].sectors |= sector;
+    return is_hit;
 }
 
 enum pb_status pb_model_cache_fill(struct pb_model_cache *cache, uint32_t slot, uint32_t sectors,
@@ -809,6 +827,8 @@ enum pb_status pb_model_cache_create(const struct pb_model_shape *shape, uint64_
         cache->line_shift = (unsigned)__builtin_ctzll(shape->line_bytes);
         cache->sector_shift = (unsigned)__builtin_ctzll(cache->shape.sector_bytes);
         cache->sector_count = 1u << (cache->line_shift - cache->sector_shift);
+        if (shape->index_mask_count == 0 && is_power_of_two(shape->set_count))
+            cache->set_mask = shape->set_count - 1;
         cache->slot_count = slots;
         cache->random = seed;
     }

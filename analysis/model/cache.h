@@ -10,8 +10,9 @@
  * A line is allocated as a whole when it is first missed, and each of its sectors is filled by its
  * own miss: a line that is there without the sector is a miss too, but evicts nothing.
  *
- * Memory: about 32 bytes a line of capacity, touched only where lines are; with times 8 more a
- * sector. An access costs a search among up to 16 ways, or one hash lookup in wider sets.
+ * Memory: about 28 bytes a line of capacity, 32 to 64 more in wide sets, touched only where lines
+ * are; with times 8 more a sector. An access costs a search among up to 16 ways, or one hash lookup
+ * in wider sets.
  */
 #ifndef PB_ANALYSIS_MODEL_CACHE_H
 #define PB_ANALYSIS_MODEL_CACHE_H
@@ -118,8 +119,11 @@ struct pb_model_lookup {
 void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint32_t sectors,
                            double time, struct pb_model_lookup *lookup_out);
 
-/* The same for one byte, and in a replay: true when its sector is there. */
-bool pb_model_cache_touch(struct pb_model_cache *cache, uint64_t address);
+/*
+ * The same for one byte, in a replay without times: true when its sector is there. is_certain_out
+ * as in the lookup, or NULL.
+ */
+bool pb_model_cache_touch(struct pb_model_cache *cache, uint64_t address, bool *is_certain_out);
 
 /*
  * The sectors of that slot arrive at `ready_time`: to be called after the access that missed them,

@@ -37,6 +37,7 @@ struct single {
     const struct evidence *evidence;
     size_t device;
     bool is_given;
+    struct pb_recording recording;
 };
 
 static enum pb_status give_once(void *context, const char *test, struct pb_recording *recording_out,
@@ -44,19 +45,23 @@ static enum pb_status give_once(void *context, const char *test, struct pb_recor
 {
     struct single *single = context;
     const struct evidence *evidence = single->evidence;
+    enum pb_status status;
 
     if (single->is_given || strcmp(test, evidence->test) != 0)
         return pb_fail(err, PB_NOT_FOUND, "not needed");
     single->is_given = true;
-    return evidence->source->recording(evidence->source->context, single->device, test,
-                                       recording_out, err);
+    status = evidence->source->recording(evidence->source->context, single->device, test,
+                                         &single->recording, err);
+    if (status == PB_OK)
+        *recording_out = single->recording;
+    return status;
 }
 
 static double observe_metric(const struct evidence *evidence, size_t device)
 {
     struct pb_features features = {0};
     struct pb_subject subject = {.key = "device"};
-    struct single single = {evidence, device, false};
+    struct single single = {evidence, device, false, {.outcome = PB_TEST_MISSING}};
     struct pb_recordings recordings = {&single, give_once};
     struct pb_metric_source metric_source = {.subject = &subject, .recordings = &recordings};
     struct pb_state *states = NULL;
@@ -77,6 +82,7 @@ static double observe_metric(const struct evidence *evidence, size_t device)
                                     pb_features_find(&features, evidence->finding->row->metric))
                     .value;
     pb_features_clear(&features);
+    pb_recording_clear(&single.recording);
     free(states);
     return value;
 }

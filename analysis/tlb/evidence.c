@@ -16,12 +16,15 @@ enum {
     ODDS_MAX = 60                      /* log odds of one load, which float holds */
 };
 
-/* Log likelihood of an access by its cycles above the line and the levels before: a hit's, and by
- * how much a miss explains it better. */
+/* Log likelihood of an access: a hit's, and by how much a miss explains it better. */
+struct row {
+    float hit, miss;
+};
+
+/* By its cycles above the line and the levels before; the last row is of what was not recorded. */
+enum { ROWS = PB_TLB_CYCLES_MAX + BELOW, NOT_RECORDED = ROWS };
 struct table {
-    struct {
-        float hit, miss;
-    } rows[PB_TLB_CYCLES_MAX + BELOW];
+    struct row rows[ROWS + 1];
 };
 
 /* Of the few at one end of a scan, which are sorted. */
@@ -236,13 +239,16 @@ uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan
 struct place {
     const float *cycles; /* [count] of each chase */
     size_t count, first_miss[PB_TLB_FOUND_MAX];
+    size_t first;  /* the first chase over so many pages that it loads this one */
     size_t lookup; /* the first chase that looks the page up in the level looked for */
 };
 
 static struct place find_place(const struct pb_tlb_evidence *evidence, size_t s, size_t at)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    struct place place = {.cycles = pb_tlb_cycles(scan, at, 0), .count = scan->chase_count};
+    struct place place = {.cycles = pb_tlb_cycles(scan, at, 0),
+                          .count = scan->chase_count,
+                          .first = scan->first_chase[at + 1]};
     uint32_t lookup = pb_tlb_lookup_pages(evidence, s, at);
 
     place.lookup = lookup <= scan->page_count ? scan->first_chase[lookup] : scan->chase_count;
@@ -287,10 +293,10 @@ static double end_of(const struct pb_tlb_evidence *evidence, const struct place 
     double cycles[ENDS];
     size_t count = 0;
 
-    for (size_t i = 0; i < place->count && count < ENDS; i++) {
+    for (size_t i = place->first; i < place->count && count < ENDS; i++) {
+        size_t chase = is_last ? place->count - 1 - (i - place->first) : i;
         bool is_hit;
-        double here =
-            excess_of(evidence, place, is_last ? place->count - 1 - i : i, base_cycles, &is_hit);
+        double here = excess_of(evidence, place, chase, base_cycles, &is_hit);
 
         if (!isnan(here))
             cycles[count++] = base_cycles + here;
@@ -366,12 +372,12 @@ static void count_excess(const struct pb_tlb_evidence *evidence, bool all, doubl
 
             if (!evidence->is_uniform)
                 base = end_of(evidence, &place, base, false);
-            for (size_t w = all ? 0 : place.lookup; w < place.count; w++) {
+            for (size_t w = all ? place.first : place.lookup; w < place.count; w++) {
                 bool is_hit;
                 double here = excess_of(evidence, &place, w, base, &is_hit);
 
                 if ((all || !is_hit) && here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
-                    counts[(int)lround(here)]++;
+                    counts[(size_t)(here + 0.5)]++;
             }
         }
     }
@@ -515,7 +521,8 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
             shares[k] = fmin(shares[k], evidence->cache_share / (double)evidence->cache_count);
         }
     }
-    for (int i = 0; i < PB_TLB_CYCLES_MAX + BELOW; i++) {
+    table->rows[NOT_RECORDED] = (struct row){0.0F, 0.0F};
+    for (int i = 0; i < ROWS; i++) {
         double excess = i - BELOW, miss = 0.0;
 
         for (size_t k = 0; k < count; k++)
@@ -530,9 +537,9 @@ static size_t table_row(double excess)
 {
     double at = excess + BELOW + 0.5;
 
-    if (!(at >= 0.0)) /* or it is NaN */
-        return 0;
-    return at < PB_TLB_CYCLES_MAX + BELOW ? (size_t)at : PB_TLB_CYCLES_MAX + BELOW - 1;
+    if (at >= 0.0)
+        return at < ROWS ? (size_t)at : ROWS - 1;
+    return isnan(at) ? NOT_RECORDED : 0;
 }
 
 /*
@@ -544,18 +551,21 @@ static double weigh_base(const struct pb_tlb_evidence *evidence, const struct ta
 {
     double sum = base->log_prior;
 
-    for (size_t w = 0; w < place->count; w++) {
+    for (size_t w = place->first; w < place->count; w++) {
         bool is_hit;
         double excess = excess_of(evidence, place, w, base->cycles, &is_hit);
-        size_t row = table_row(excess);
+        struct row row = table->rows[table_row(excess)];
 
-        misses[w] = isnan(excess) || is_hit ? 0.0 : table->rows[row].miss;
-        sum += isnan(excess) ? 0.0 : table->rows[row].hit;
+        misses[w] = is_hit ? 0.0 : row.miss;
+        sum += row.hit;
     }
     return sum;
 }
 
-/* Of each base the best is kept: from every chase on all loads miss, those before hit. */
+/*
+ * Of each base the best is kept: from every chase on all loads miss, those before hit. It is the
+ * same for all chases that do not load the place.
+ */
 static double weigh_place(const struct pb_tlb_evidence *evidence, const struct table *table,
                           const struct place *place, double penalty_cycles, float *gain)
 {
@@ -565,7 +575,7 @@ static double weigh_place(const struct pb_tlb_evidence *evidence, const struct t
 
     if (place->lookup < place->count)
         base_count = find_bases(evidence, place, penalty_cycles, bases);
-    for (size_t w = 0; w <= place->count; w++)
+    for (size_t w = place->first; w <= place->count; w++)
         gain[w] = base_count == 0 ? 0.0F : -INFINITY;
     for (size_t i = 0; i < base_count; i++) {
         double *misses = evidence->scratch;
@@ -573,11 +583,13 @@ static double weigh_place(const struct pb_tlb_evidence *evidence, const struct t
 
         for (size_t w = place->count;; w--) {
             gain[w] = (float)sum > gain[w] ? (float)sum : gain[w];
-            if (w == 0)
+            if (w <= place->first)
                 break;
             sum += misses[w - 1];
         }
     }
+    for (size_t w = 0; w < place->first; w++)
+        gain[w] = gain[place->first];
     for (size_t w = 0; w <= place->count; w++)
         gain[w] -= gain[place->count];
     for (size_t w = place->lookup; w < place->count; w++)
@@ -601,9 +613,13 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
     return most;
 }
 
-/* The same where every load may miss or hit, with the line that explains most so. */
+/*
+ * The same where every load may miss or hit, with the line that explains most so; odds of each
+ * chase lie `places` apart.
+ */
 static double weigh_loads(const struct pb_tlb_evidence *evidence, const struct table *table,
-                          const struct place *place, double penalty_cycles, float *odds)
+                          const struct place *place, double penalty_cycles, float *odds,
+                          size_t places)
 {
     double none = -INFINITY, best = -INFINITY, of_line = 0.0;
     struct base bases[BASES_MAX];
@@ -612,24 +628,24 @@ static double weigh_loads(const struct pb_tlb_evidence *evidence, const struct t
     if (place->lookup < place->count)
         base_count = find_bases(evidence, place, penalty_cycles, bases);
     for (size_t w = 0; w <= place->count; w++)
-        odds[w] = w < place->count ? 1.0F : 0.0F;
+        odds[w * places] = w < place->count ? 1.0F : 0.0F;
     for (size_t i = 0; i < base_count; i++) {
         double *misses = evidence->scratch, more = 0.0;
         double hits = weigh_base(evidence, table, place, &bases[i], misses);
 
         for (size_t w = place->lookup; w < place->count; w++)
-            more += fmax(misses[w], 0.0);
+            more += misses[w] > 0.0 ? misses[w] : 0.0;
         none = fmax(none, hits);
         if (hits + more <= best)
             continue;
         best = hits + more;
         of_line = hits;
         for (size_t w = place->lookup; w < place->count; w++)
-            odds[w] = (float)exp(fmin(ODDS_MAX, misses[w]));
+            odds[w * places] = (float)exp(misses[w] < ODDS_MAX ? misses[w] : ODDS_MAX);
     }
     if (base_count == 0)
         return 0.0;
-    odds[place->count] = (float)(of_line - none);
+    odds[place->count * places] = (float)(of_line - none);
     return best - none;
 }
 
@@ -639,18 +655,21 @@ double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles
     double most = 0.0;
 
     fill_table(evidence, penalty_cycles, &table);
-    for (size_t s = 0; s < evidence->scans->count; s++)
-        for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
+    for (size_t s = 0; s < evidence->scans->count; s++) {
+        size_t places = evidence->scans->items[s].place_count;
+
+        for (size_t at = 0; at < places; at++) {
             struct place place = find_place(evidence, s, at);
-            float *odds = evidence->odds[s] + at * (place.count + 1);
+            float *odds = evidence->odds[s] + at;
             float *sure = evidence->sure[s] + at * (place.count + 1);
 
-            most += weigh_loads(evidence, &table, &place, penalty_cycles, odds);
+            most += weigh_loads(evidence, &table, &place, penalty_cycles, odds, places);
             sure[place.count] = 0.0F;
             for (size_t w = place.count; w > 0; w--)
-                sure[w - 1] =
-                    sure[w] + logf((float)PB_TLB_RARE + (float)(1.0 - PB_TLB_RARE) * odds[w - 1]);
+                sure[w - 1] = sure[w] + logf((float)PB_TLB_RARE +
+                                             (float)(1.0 - PB_TLB_RARE) * odds[(w - 1) * places]);
         }
+    }
     return most;
 }
 
@@ -660,12 +679,10 @@ static double log_of_place(const struct pb_tlb_evidence *evidence, const float *
 {
     double sum = base->log_prior;
 
-    for (size_t w = 0; w < place->count; w++) {
+    for (size_t w = place->first; w < place->count; w++) {
         bool is_hit;
-        double here = excess_of(evidence, place, w, base->cycles, &is_hit);
 
-        if (!isnan(here))
-            sum += hit[table_row(here)];
+        sum += hit[table_row(excess_of(evidence, place, w, base->cycles, &is_hit))];
     }
     return sum;
 }
@@ -686,7 +703,7 @@ enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct p
 enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *sum_out,
                                      struct pb_error *err)
 {
-    float hit[PB_TLB_CYCLES_MAX + BELOW];
+    float hit[ROWS + 1];
     bool supposed = evidence->supposes_hits;
     double sum = 0.0;
     enum pb_status status = pb_tlb_estimate_caches(evidence, err);
@@ -694,8 +711,9 @@ enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *s
     if (status != PB_OK)
         return status;
     evidence->supposes_hits = false;
-    for (int i = 0; i < PB_TLB_CYCLES_MAX + BELOW; i++)
+    for (int i = 0; i < ROWS; i++)
         hit[i] = (float)log_of(evidence, i - BELOW);
+    hit[NOT_RECORDED] = 0.0F;
     for (size_t s = 0; s < evidence->scans->count; s++) {
         for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
             struct place place = find_place(evidence, s, at);

@@ -50,8 +50,8 @@ struct pb_tlb_evidence {
     double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];
     size_t step_count;
     float **gain;    /* [scan][place][chase_count + 1], of the step looked at last */
-    float **odds;    /* likewise, see pb_tlb_weigh_each(), */
-    float **sure;    /* and what these gain if all from that chase on miss as surely as can be */
+    float **odds;    /* [scan][chase_count + 1][place], see pb_tlb_weigh_each(), */
+    float **sure;    /* as gain: what these gain if all from that chase on miss for sure */
     double *scratch; /* as many as the most chases of a scan */
 };
 
@@ -107,6 +107,11 @@ static inline const float *pb_tlb_gain(const struct pb_tlb_evidence *evidence, s
                                        size_t place)
 {
     return evidence->gain[scan] + place * (evidence->scans->items[scan].chase_count + 1);
+}
+
+static inline float *pb_tlb_odds(const struct pb_tlb_evidence *evidence, size_t scan, size_t chase)
+{
+    return evidence->odds[scan] + chase * evidence->scans->items[scan].place_count;
 }
 
 /* Is this latency step one of the caches', or DRAM's? */

@@ -38,18 +38,28 @@ struct units {
     size_t most;
 };
 
+/* The chase with which a set overflows that has from `ways` to less than `end` ways. */
+struct overflow {
+    uint32_t onset, ways, end;
+    uint32_t before; /* so many recorded units are looked up by then */
+};
+
 /* Room for scoring, and what is scored. */
 struct scorer {
     struct pb_tlb_evidence *evidence;
     struct units units;
+    uint32_t **clear_onsets; /* [scan][place] see clear_onset() */
     uint16_t parities[ENTRY_BYTES][256];
-    struct unit *ordered;  /* of one scan, set by set */
-    uint32_t *set_of;      /* of its units */
-    uint32_t *begin;       /* [sets + 1] of ordered */
-    double *by_ways;       /* [WAYS_MAX + 1] all sets with as many ways */
-    const float **rows;    /* [pages] gains of the recorded units of a set, */
+    struct unit *ordered; /* of one scan, set by set */
+    uint32_t *set_of;     /* of its units */
+    uint32_t *begin;      /* [sets + 1] of ordered */
+    double *by_ways; /* [WAYS_MAX + 1] all sets with as many ways; likewise one of each coverage */
+    struct overflow *overflows; /* [chases] of a set, so many, */
+    size_t overflow_count;
+    double *sums;          /* [chases] and what its units gain with it */
+    uint32_t *places;      /* [pages] of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
-    uint32_t *rank;        /* [pages] and their places in its order */
+    uint32_t *rank;        /* [pages] and where they are in its order */
     double *chances;       /* [CHANCES_MAX + pages] predicted of sets, one behind the other: */
     size_t chance_count;   /* so many, and */
     size_t *chances_at;    /* [2][pages + 1] where those of so many entries begin, or NOWHERE */
@@ -57,11 +67,6 @@ struct scorer {
     uint16_t *links; /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
 };
-
-uint32_t pb_tlb_ways_of(const struct pb_tlb_structure *structure, size_t set)
-{
-    return structure->ways[structure->is_equal ? 0 : set];
-}
 
 double pb_tlb_entry_count(const struct pb_tlb_structure *structure)
 {
@@ -97,7 +102,9 @@ static size_t set_of(const struct scorer *scorer, const struct pb_tlb_structure 
     if (!structure->is_equal)
         return structure->set_at[entry % structure->entry_count];
     if (structure->mask_count == 0)
-        return (size_t)(entry % structure->set_count);
+        return (size_t)((structure->set_count & (structure->set_count - 1)) == 0
+                            ? entry & (structure->set_count - 1)
+                            : entry % structure->set_count);
     for (size_t byte = 0; byte < ENTRY_BYTES; byte++)
         set ^= scorer->parities[byte][entry >> (8 * byte) & 255];
     return set;
@@ -119,28 +126,29 @@ static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint6
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     uint64_t entry = scan->base_address / coverage_bytes;
     uint64_t rest = scan->base_address % coverage_bytes;
+    uint64_t entries = scan->stride_bytes / coverage_bytes;
+    uint64_t more = scan->stride_bytes % coverage_bytes;
+    const uint32_t *before =
+        evidence->position == 0 ? NULL : evidence->onset_pages[evidence->position - 1][s];
+    struct unit last = {UINT64_MAX, 0, 0};
     bool is_sorted = true;
     size_t count = 0;
 
-    for (size_t page = 0; page < scan->page_count && units != NULL; page++) {
-        uint32_t lookup = pb_tlb_lookup_pages(evidence, s, page);
-        struct unit *unit = &units[count];
+    for (size_t page = 0; page < scan->page_count; page++) {
+        uint32_t lookup = before == NULL ? (uint32_t)page + 1 : before[page];
 
-        if (page > 0) { /* no division for each */
-            rest += scan->stride_bytes % coverage_bytes;
-            entry += scan->stride_bytes / coverage_bytes + (rest >= coverage_bytes);
-            rest -= rest >= coverage_bytes ? coverage_bytes : 0;
+        if (lookup <= scan->page_count && (entry != last.entry || lookup < last.lookup_pages)) {
+            count += entry != last.entry;
+            last = (struct unit){entry, lookup, (uint32_t)page};
+            units[count - 1] = last;
+            is_sorted &= count < 2 || units[count - 2].lookup_pages <= lookup;
         }
-        if (lookup > scan->page_count)
-            continue;
-        if (count > 0 && units[count - 1].entry == entry) {
-            if (lookup < units[count - 1].lookup_pages)
-                units[count - 1] = (struct unit){entry, lookup, (uint32_t)page};
-        } else {
-            *unit = (struct unit){entry, lookup, (uint32_t)page};
-            count++;
+        entry += entries; /* no division for each */
+        rest += more;
+        if (rest >= coverage_bytes) {
+            rest -= coverage_bytes;
+            entry++;
         }
-        is_sorted &= count < 2 || units[count - 2].lookup_pages <= units[count - 1].lookup_pages;
     }
     if (!is_sorted)
         qsort(units, count, sizeof(*units), by_lookup);
@@ -208,60 +216,107 @@ static double sum_own(const struct scorer *scorer, size_t s, const struct unit *
     return sum;
 }
 
-/*
- * Units of one set, for every number of ways that they overflow: what they gain is added up. It is
- * the same for all numbers that overflow with the same chase.
- */
-static void sum_set(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
+/* The recorded units of a set, in its order. Returns how many. */
+static size_t list_recorded(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    size_t recorded = 0, before = 0, last = SIZE_MAX;
-    double rest = 0.0, sum = 0.0;
+    size_t recorded = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (units[i].page >= scan->place_count)
             continue;
-        scorer->rows[recorded] = pb_tlb_gain(scorer->evidence, s, units[i].page);
-        scorer->rank[recorded] = (uint32_t)i;
-        rest += scorer->rows[recorded++][scan->first_chase[units[i].lookup_pages]];
+        scorer->places[recorded] = units[i].page;
+        scorer->rank[recorded++] = (uint32_t)i;
     }
-    for (size_t ways = 1; ways < count && ways <= scorer->units.most; ways++) {
-        size_t onset = scan->first_chase[units[ways].lookup_pages];
+    return recorded;
+}
 
-        for (; onset != last && before < recorded && scorer->rank[before] <= ways; before++)
-            rest -=
-                scorer->rows[before][scan->first_chase[units[scorer->rank[before]].lookup_pages]];
-        if (onset != last) {
-            sum = rest;
-            for (size_t i = 0; i < before; i++)
-                sum += scorer->rows[i][onset];
-        }
-        last = onset;
-        scorer->by_ways[ways] += sum;
+/* What a unit gains that misses as soon as it is looked up. */
+static double gain_at_once(const struct scorer *scorer, size_t s, const struct unit *unit)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+
+    return pb_tlb_gain(scorer->evidence, s, unit->page)[scan->first_chase[unit->lookup_pages]];
+}
+
+/*
+ * What the units of one set gain, for every number of ways that they overflow: the same for all
+ * numbers that overflow with the same chase. Those looked up by then miss from that chase on, the
+ * others at once when they are looked up.
+ */
+static void find_overflows(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    size_t recorded = list_recorded(scorer, s, units, count);
+    size_t end = count <= WAYS_MAX ? count : WAYS_MAX + 1;
+    struct overflow *overflows = scorer->overflows;
+    double *sums = scorer->sums, rest = 0.0;
+    size_t before = 0, found = 0, first = 0, chases = scan->chase_count;
+
+    for (size_t i = 0; i < recorded; i++)
+        rest += gain_at_once(scorer, s, &units[scorer->rank[i]]);
+    for (size_t ways = 1; ways < end;) {
+        uint32_t onset = scan->first_chase[units[ways].lookup_pages], pages = scan->pages[onset];
+
+        for (; before < recorded && scorer->rank[before] <= ways; before++)
+            rest -= gain_at_once(scorer, s, &units[scorer->rank[before]]);
+        sums[onset] = rest;
+        overflows[found] = (struct overflow){.onset = onset, .before = (uint32_t)before};
+        overflows[found].ways = (uint32_t)ways;
+        while (ways < end && units[ways].lookup_pages <= pages)
+            ways++;
+        overflows[found++].end = (uint32_t)ways;
+    }
+    for (size_t i = 0; i < recorded; i++) { /* unit by unit, whose gains lie together */
+        const float *gain = pb_tlb_gain(scorer->evidence, s, scorer->places[i]);
+
+        while (first < found && overflows[first].before <= i)
+            first++;
+        for (size_t w = first < found ? overflows[first].onset : chases; w < chases; w++)
+            sums[w] += gain[w];
+    }
+    scorer->overflow_count = found;
+}
+
+static void add_overflows(const struct scorer *scorer, double *by_ways)
+{
+    for (size_t k = 0; k < scorer->overflow_count; k++) {
+        const struct overflow *overflow = &scorer->overflows[k];
+        double gain = scorer->sums[overflow->onset];
+
+        for (size_t ways = overflow->ways; ways < overflow->end; ways++)
+            by_ways[ways] += gain;
     }
 }
 
-/* What all sets gain: where they are equal by_ways, by any number of ways; else with their own. */
+/* Adds what the sets gain in one scan: where they are equal to by_ways, by any number of ways; else
+ * with their own to *own. */
+static void sum_scan(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s,
+                     double *by_ways, double *own)
+{
+    const struct unit *ordered = order_units(scorer, structure, s);
+
+    for (size_t set = 0; set < structure->set_count; set++) {
+        const struct unit *units = ordered + scorer->begin[set];
+        size_t count = scorer->begin[set + 1] - scorer->begin[set];
+
+        if (!structure->is_equal)
+            *own += sum_own(scorer, s, units, count, structure->ways[set]);
+        if (!structure->is_equal || count < 2)
+            continue;
+        find_overflows(scorer, s, units, count);
+        add_overflows(scorer, by_ways);
+    }
+}
+
+/* In all scans. Returns what sets with ways of their own gain. */
 static double sum_structure(struct scorer *scorer, const struct pb_tlb_structure *structure)
 {
-    const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    size_t most = scorer->units.most;
     double own = 0.0;
 
-    memset(scorer->by_ways, 0, (most + 1) * sizeof(*scorer->by_ways));
-    for (size_t s = 0; s < scans->count; s++) {
-        const struct unit *ordered = order_units(scorer, structure, s);
-
-        for (size_t set = 0; set < structure->set_count; set++) {
-            const struct unit *units = ordered + scorer->begin[set];
-            size_t count = scorer->begin[set + 1] - scorer->begin[set];
-
-            if (!structure->is_equal)
-                own += sum_own(scorer, s, units, count, structure->ways[set]);
-            else if (count > 1)
-                sum_set(scorer, s, units, count);
-        }
-    }
+    memset(scorer->by_ways, 0, (scorer->units.most + 1) * sizeof(*scorer->by_ways));
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++)
+        sum_scan(scorer, structure, s, scorer->by_ways, &own);
     return own;
 }
 
@@ -308,7 +363,6 @@ static void add_hypothesis(struct scorer *scorer, struct pb_tlb_structure *struc
 {
     struct pb_tlb_ranking *ranking = scorer->ranking;
 
-    structure->coverage_bytes = scorer->units.coverage_bytes;
     structure->score = structure->gain - PB_TLB_PARAMETER_PRICE * parameters;
     if (structure->score <= 0.0 ||
         (ranking->count > 0 && structure->score < ranking->items[ranking->best].score - UNLIKELY))
@@ -323,26 +377,49 @@ static void add_hypothesis(struct scorer *scorer, struct pb_tlb_structure *struc
     ranking->count++;
 }
 
-/* Sets of equal ways, as many as gain most. Returns the gain. */
+/* Sets of equal ways, as many as gain most of by_ways[most + 1]. Returns the gain. */
+static double add_equal(struct scorer *scorer, struct pb_tlb_structure *equal,
+                        const double *by_ways, size_t most)
+{
+    equal->gain = best_ways(by_ways, most, &equal->ways[0], &equal->ways_high);
+    add_hypothesis(scorer, equal, 3.0 + (equal->set_count > 1) + (double)equal->mask_count);
+    return equal->gain;
+}
+
 static double score_index(struct scorer *scorer, const struct pb_tlb_structure *index)
 {
     struct pb_tlb_structure equal = *index;
 
     equal.is_equal = true;
+    equal.coverage_bytes = scorer->units.coverage_bytes;
     sum_structure(scorer, &equal);
-    equal.gain = best_ways(scorer->by_ways, scorer->units.most, &equal.ways[0], &equal.ways_high);
-    add_hypothesis(scorer, &equal, 3.0 + (index->set_count > 1) + (double)index->mask_count);
-    return equal.gain;
+    return add_equal(scorer, &equal, scorer->by_ways, scorer->units.most);
+}
+
+/* Entry numbers modulo all numbers of sets, scan by scan, whose gains stay in the cache. */
+static void score_modulo(struct scorer *scorer)
+{
+    struct pb_tlb_structure equal = {.coverage_bytes = scorer->units.coverage_bytes,
+                                     .is_equal = true};
+    double *by_ways = scorer->by_ways;
+    size_t row = scorer->units.most + 1;
+
+    memset(by_ways, 0, (SETS_MODULO_MAX + 1) * row * sizeof(*by_ways));
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++)
+        for (equal.set_count = 2; equal.set_count <= SETS_MODULO_MAX; equal.set_count++)
+            sum_scan(scorer, &equal, s, by_ways + equal.set_count * row, NULL);
+    for (equal.set_count = 2; equal.set_count <= SETS_MODULO_MAX; equal.set_count++)
+        add_equal(scorer, &equal, by_ways + equal.set_count * row, scorer->units.most);
 }
 
 /* The chase with which a place begins to miss, where it is clearly one; the chase count: it is not.
  */
-static size_t clear_onset(const struct pb_tlb_evidence *evidence, size_t s, size_t place)
+static uint32_t clear_onset(const struct pb_tlb_evidence *evidence, size_t s, size_t place)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
     const float *gain = pb_tlb_gain(evidence, s, place);
     uint32_t lookup = pb_tlb_lookup_pages(evidence, s, place);
-    size_t best = scan->chase_count;
+    uint32_t best = (uint32_t)scan->chase_count;
     double most = 0.0, next = 0.0;
 
     if (lookup > scan->page_count)
@@ -351,12 +428,21 @@ static size_t clear_onset(const struct pb_tlb_evidence *evidence, size_t s, size
         if (gain[w] > most) {
             next = most;
             most = gain[w];
-            best = w;
+            best = (uint32_t)w;
         } else if (gain[w] > next) {
             next = gain[w];
         }
     }
-    return most - next >= PB_SAME_PREDICTION ? best : scan->chase_count;
+    return most - next >= PB_SAME_PREDICTION ? best : (uint32_t)scan->chase_count;
+}
+
+static void find_clear_onsets(struct scorer *scorer)
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+
+    for (size_t s = 0; s < scans->count; s++)
+        for (size_t place = 0; place < scans->items[s].place_count; place++)
+            scorer->clear_onsets[s][place] = clear_onset(scorer->evidence, s, place);
 }
 
 static int by_value(const void *a, const void *b)
@@ -385,7 +471,7 @@ static size_t find_cause(const struct scorer *scorer, size_t s, size_t place)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
     const struct unit *units = scorer->units.items[s];
-    size_t onset = clear_onset(scorer->evidence, s, place), low = 0;
+    size_t onset = scorer->clear_onsets[s][place], low = 0;
     size_t count = scorer->units.count[s], high = count;
 
     if (onset == scan->chase_count || onset == 0)
@@ -705,7 +791,8 @@ static void move_entries(struct scorer *scorer, struct pb_tlb_structure *structu
  */
 static void score_unequal(struct scorer *scorer, uint32_t entry_count)
 {
-    struct pb_tlb_structure structure = {.entry_count = entry_count};
+    struct pb_tlb_structure structure = {.coverage_bytes = scorer->units.coverage_bytes,
+                                         .entry_count = entry_count};
     uint32_t sizes[PB_TLB_UNEQUAL_MAX];
     size_t a, b;
 
@@ -744,7 +831,7 @@ static void fit_in_a_row(const struct scorer *scorer, uint32_t *least, uint32_t 
         if (scan->stride_bytes != scorer->units.coverage_bytes)
             continue;
         for (size_t place = 0; place < scan->place_count; place++) {
-            size_t onset = clear_onset(scorer->evidence, s, place);
+            size_t onset = scorer->clear_onsets[s][place];
 
             if (onset < scan->chase_count && scan->pages[onset] < PB_TLB_UNEQUAL_MAX)
                 counts[scan->pages[onset]]++;
@@ -798,47 +885,62 @@ static void find_fits(const struct scorer *scorer, struct pb_tlb_check *check)
 static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    size_t pages = 0;
+    size_t pages = 0, chases = 0;
 
     scorer->units.items = calloc(scans->count, sizeof(struct unit *));
     scorer->units.count = calloc(scans->count, sizeof(*scorer->units.count));
-    for (size_t s = 0; s < scans->count && scorer->units.items != NULL; s++) {
+    scorer->clear_onsets = calloc(scans->count, sizeof(*scorer->clear_onsets));
+    for (size_t s = 0;
+         s < scans->count && scorer->units.items != NULL && scorer->clear_onsets != NULL; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
 
         pages = scan->page_count > pages ? scan->page_count : pages;
+        chases = scan->chase_count > chases ? scan->chase_count : chases;
         scorer->units.items[s] = malloc(scan->page_count * sizeof(struct unit));
-        if (scorer->units.items[s] == NULL)
+        scorer->clear_onsets[s] = malloc((scan->place_count + 1) * sizeof(uint32_t));
+        if (scorer->units.items[s] == NULL || scorer->clear_onsets[s] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
                            scan->page_count);
     }
     scorer->ordered = calloc(pages + 1, sizeof(*scorer->ordered));
-    scorer->rows = malloc((pages + 1) * sizeof(*scorer->rows));
+    scorer->overflows = malloc((chases + 1) * sizeof(*scorer->overflows));
+    scorer->sums = calloc(chases + 1, sizeof(*scorer->sums));
+    scorer->places = malloc((pages + 1) * sizeof(*scorer->places));
     scorer->onset_pages = malloc((pages + 1) * sizeof(*scorer->onset_pages));
     scorer->rank = malloc((pages + 1) * sizeof(*scorer->rank));
     scorer->set_of = malloc((pages + 1) * sizeof(*scorer->set_of));
     scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
-    scorer->by_ways = malloc((WAYS_MAX + 1) * sizeof(*scorer->by_ways));
+    scorer->by_ways = calloc(COVERAGES_MAX * (WAYS_MAX + 1), sizeof(*scorer->by_ways));
     scorer->chances = malloc((CHANCES_MAX + pages + 1) * sizeof(*scorer->chances));
     scorer->chances_at = malloc(2 * (pages + 1) * sizeof(*scorer->chances_at));
     scorer->pages_max = pages;
     scorer->links =
         malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
-    if (scorer->units.items == NULL || scorer->units.count == NULL || scorer->ordered == NULL ||
-        scorer->rows == NULL || scorer->rank == NULL || scorer->onset_pages == NULL ||
-        scorer->set_of == NULL || scorer->begin == NULL || scorer->by_ways == NULL ||
-        scorer->chances == NULL || scorer->chances_at == NULL || scorer->links == NULL)
+    if (scorer->units.items == NULL || scorer->units.count == NULL ||
+        scorer->clear_onsets == NULL || scorer->ordered == NULL || scorer->overflows == NULL ||
+        scorer->sums == NULL || scorer->places == NULL || scorer->rank == NULL ||
+        scorer->onset_pages == NULL || scorer->set_of == NULL || scorer->begin == NULL ||
+        scorer->by_ways == NULL || scorer->chances == NULL || scorer->chances_at == NULL ||
+        scorer->links == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
     return PB_OK;
 }
 
 static void release(struct scorer *scorer)
 {
-    for (size_t s = 0; s < scorer->evidence->scans->count && scorer->units.items != NULL; s++)
-        free(scorer->units.items[s]);
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
+        if (scorer->units.items != NULL)
+            free(scorer->units.items[s]);
+        if (scorer->clear_onsets != NULL)
+            free(scorer->clear_onsets[s]);
+    }
     free(scorer->units.items);
     free(scorer->units.count);
+    free(scorer->clear_onsets);
     free(scorer->ordered);
-    free(scorer->rows);
+    free(scorer->overflows);
+    free(scorer->sums);
+    free(scorer->places);
     free(scorer->rank);
     free(scorer->onset_pages);
     free(scorer->set_of);
@@ -860,7 +962,7 @@ static void predict_onsets(struct scorer *scorer, const struct pb_tlb_structure 
     for (size_t set = 0; set < structure->set_count; set++) {
         const struct unit *units = ordered + scorer->begin[set];
         size_t count = scorer->begin[set + 1] - scorer->begin[set];
-        uint32_t ways = pb_tlb_ways_of(structure, set);
+        uint32_t ways = structure->ways[structure->is_equal ? 0 : set];
 
         for (size_t i = 0; i < count && ways < count; i++)
             onset_pages[units[i].page] = units[i].lookup_pages > units[ways].lookup_pages
@@ -1008,6 +1110,7 @@ static void score_smaller(struct scorer *scorer)
             index.resolved = index.resolved * 2 | 1;
         }
         list_all(scorer, bytes);
+        index.coverage_bytes = bytes;
         sum_structure(scorer, &index);
         index.gain =
             best_ways(scorer->by_ways, scorer->units.most, &index.ways[0], &index.ways_high);
@@ -1068,18 +1171,19 @@ struct fit {
     double gain, expected, variance;
 };
 
-/* Loads of one set with one chase, of recorded places whose odds are rows[i]. */
-static void weigh_set(const struct scorer *scorer, bool all_miss, const double *chances, size_t w,
-                      size_t count, struct fit *fit)
+/* Loads of one set with one chase, of so many recorded places. */
+static void weigh_set(const struct scorer *scorer, bool all_miss, const double *chances,
+                      const float *odds, size_t count, struct fit *fit)
 {
+    static const double least = PB_TLB_RARE, most = 1.0 - PB_TLB_RARE;
     double product = 1.0;
 
     for (size_t i = 0; i < count; i++) {
         double here = all_miss ? 1.0 : chances[scorer->rank[i]];
-        double chance = fmin(fmax(here, PB_TLB_RARE), 1.0 - PB_TLB_RARE);
-        double odds = scorer->rows[i][w];
+        double chance = here < least ? least : here > most ? most : here;
+        double ratio = odds[scorer->places[i]];
 
-        product *= 1.0 - chance + chance * odds;
+        product *= 1.0 - chance + chance * ratio;
         if (product < 1e-200 || product > 1e200) {
             fit->gain += log(product);
             product = 1.0;
@@ -1087,7 +1191,7 @@ static void weigh_set(const struct scorer *scorer, bool all_miss, const double *
         if (fit->is_judged) {
             double logit = log(chance / (1.0 - chance));
 
-            fit->expected += here * logit + log1p(-chance) + (odds > 1.0 ? log(odds) : 0.0);
+            fit->expected += here * logit + log1p(-chance) + (ratio > 1.0 ? log(ratio) : 0.0);
             fit->variance += here * (1.0 - here) * logit * logit;
         }
     }
@@ -1106,12 +1210,8 @@ static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, s
     size_t recorded = 0, count = 0, seen = 0, w;
     const double *chances = scorer->chances;
 
-    for (size_t i = 0; i < unit_count && unit_count > ways; i++) {
-        if (units[i].page >= scan->place_count)
-            continue;
-        scorer->rows[recorded] = evidence->odds[s] + units[i].page * (scan->chase_count + 1);
-        scorer->rank[recorded++] = (uint32_t)i;
-    }
+    if (unit_count > ways)
+        recorded = list_recorded(scorer, s, units, unit_count);
     for (w = 0; w < scan->chase_count && recorded > 0; w++) {
         bool all_miss;
 
@@ -1127,7 +1227,7 @@ static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, s
         if (!all_miss)
             chances = find_chances(scorer, count, (double)ways,
                                    scan->pages[w] <= scan->place_count ? 2 : 1);
-        weigh_set(scorer, all_miss, chances, w, seen, fit);
+        weigh_set(scorer, all_miss, chances, pb_tlb_odds(evidence, s, w), seen, fit);
     }
     for (size_t i = 0; i < recorded && w < scan->chase_count; i++) {
         const struct unit *unit = &units[scorer->rank[i]];
@@ -1151,7 +1251,7 @@ static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structur
         const struct unit *ordered = order_units(scorer, structure, s);
 
         for (size_t place = 0; place < scan->place_count; place++)
-            fit.gain += scorer->evidence->odds[s][(place + 1) * (scan->chase_count + 1) - 1];
+            fit.gain += pb_tlb_odds(scorer->evidence, s, scan->chase_count)[place];
         for (size_t set = 0; set < structure->set_count; set++)
             fit_set(scorer, s, ordered + scorer->begin[set],
                     scorer->begin[set + 1] - scorer->begin[set], structure->ways[0], &fit);
@@ -1181,6 +1281,7 @@ static struct pb_tlb_structure find_random(struct scorer *scorer, size_t set_cou
                                       .set_count = set_count,
                                       .is_equal = true,
                                       .is_random = true};
+    bool is_better = false; /* at the last step */
     uint32_t step;
 
     for (uint32_t ways = 2; ways < scorer->units.most; ways *= 2)
@@ -1188,11 +1289,11 @@ static struct pb_tlb_structure find_random(struct scorer *scorer, size_t set_cou
     for (step = random.ways[0] / 2; step > 0; step /= 2) {
         uint32_t middle = random.ways[0];
 
-        try_random(scorer, &random, middle - step);
-        try_random(scorer, &random, middle + step);
+        is_better = try_random(scorer, &random, middle - step);
+        is_better |= try_random(scorer, &random, middle + step);
     }
-    while (random.gain > 0.0 && (try_random(scorer, &random, random.ways[0] - 1) ||
-                                 try_random(scorer, &random, random.ways[0] + 1)))
+    while (is_better && (try_random(scorer, &random, random.ways[0] - 1) ||
+                         try_random(scorer, &random, random.ways[0] + 1)))
         ;
     return random;
 }
@@ -1267,33 +1368,64 @@ static void score_random(struct scorer *scorer, const struct coverage *coverages
         if (of_sets[i].gain > 0.0)
             add_random(scorer, of_sets[i]);
     for (size_t i = 0; i < count; i++) {
+        struct pb_tlb_structure smaller = best;
+
         if (coverages[i].bytes >= best.coverage_bytes)
             continue;
         list_all(scorer, coverages[i].bytes);
-        best.gain = fit_random(scorer, &best, false).gain;
-        add_random(scorer, best);
+        smaller.coverage_bytes = coverages[i].bytes;
+        smaller.gain = fit_random(scorer, &smaller, false).gain;
+        add_random(scorer, smaller);
     }
+}
+
+/*
+ * One set of every coverage, scan by scan. Pages of a scan have an entry each of all coverages up
+ * to its stride: these overflow alike. Returns how many coverages there are.
+ */
+static size_t score_one_sets(struct scorer *scorer, struct coverage coverages[COVERAGES_MAX])
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+    size_t most[COVERAGES_MAX] = {0}, count = 0;
+
+    for (uint64_t bytes = least_coverage(scorer->evidence);
+         count < COVERAGES_MAX && bytes <= scans->most_bytes; bytes *= 2)
+        coverages[count++].bytes = bytes;
+    memset(scorer->by_ways, 0, count * (WAYS_MAX + 1) * sizeof(*scorer->by_ways));
+    for (size_t s = 0; s < scans->count; s++) {
+        size_t units = 0;
+
+        for (size_t c = 0; c < count; c++) {
+            if (c == 0 || coverages[c].bytes > scans->items[s].stride_bytes) {
+                units = list_units(scorer->evidence, s, coverages[c].bytes, scorer->units.items[s]);
+                find_overflows(scorer, s, scorer->units.items[s], units);
+            }
+            add_overflows(scorer, scorer->by_ways + c * (WAYS_MAX + 1));
+            most[c] = units > most[c] ? units : most[c];
+        }
+    }
+    for (size_t c = 0; c < count; c++) {
+        struct pb_tlb_structure one = {
+            .coverage_bytes = coverages[c].bytes, .set_count = 1, .is_equal = true};
+
+        coverages[c].gain = add_equal(scorer, &one, scorer->by_ways + c * (WAYS_MAX + 1),
+                                      most[c] < WAYS_MAX ? most[c] : WAYS_MAX);
+    }
+    return count;
 }
 
 /* One set of every coverage; then, where that leaves much unexplained, sets of the best ones. */
 static enum pb_status score_all(struct scorer *scorer, double bound, bool one_set,
                                 struct pb_error *err)
 {
-    const struct pb_tlb_scans *scans = scorer->evidence->scans;
     struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
-    struct pb_tlb_structure one = {.set_count = 1};
     enum pb_status status = PB_OK;
-    size_t coverage_count, count = 0;
+    size_t count = score_one_sets(scorer, coverages), coverage_count = count;
 
-    for (uint64_t bytes = least_coverage(scorer->evidence);
-         count < COVERAGES_MAX && bytes <= scans->most_bytes; bytes *= 2) {
-        list_all(scorer, bytes);
-        coverages[count++] = (struct coverage){bytes, score_index(scorer, &one)};
-    }
     if (one_set)
         return PB_OK;
+    find_clear_onsets(scorer);
     qsort(coverages, count, sizeof(coverages[0]), by_gain);
-    coverage_count = count;
     if (coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE) /* sets explain no more */
         count = 0;
     for (size_t i = 0, tried = 0; i < count && tried < PB_TLB_COVERAGES_TRIED; i++) {
@@ -1305,8 +1437,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
             break;
         tried++;
         list_all(scorer, coverages[i].bytes);
-        for (size_t sets = 2; sets <= SETS_MODULO_MAX; sets++)
-            score_index(scorer, &(struct pb_tlb_structure){.set_count = sets});
+        score_modulo(scorer);
         fit_in_a_row(scorer, &least, &most);
         for (uint32_t entries = most; entries >= least && entries + PB_TLB_TOTALS_MAX > most;
              entries--)

@@ -75,7 +75,6 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
 /* Takes the level back that was adopted last. */
 void pb_tlb_drop(struct pb_tlb_evidence *evidence);
 
-uint32_t pb_tlb_ways_of(const struct pb_tlb_structure *structure, size_t set);
 double pb_tlb_entry_count(const struct pb_tlb_structure *structure);
 
 #endif

@@ -83,7 +83,6 @@ static void look_at_tests(struct pb_extractor *extractor)
             extractor->status = pb_fail(extractor->err, status, "%s", err.message);
         else
             note_missing(extractor, metric_source->tests[i], "cannot be read");
-        pb_recording_clear(&recording);
     }
 }
 

@@ -99,6 +99,7 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key, enum pb
         if (is_inferred && status != PB_NO_MEMORY)
             status = PB_OK; /* whoever compares reports that it cannot */
     }
+    pb_device_source_clear(&source);
     if (status != PB_OK) {
         pb_parameters_clear(&result.parameters);
         pb_agreement_clear(&result.agreement);

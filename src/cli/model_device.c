@@ -116,9 +116,9 @@ static enum pb_status infer(struct pb_reader *reader, const char *path, const ch
         return status;
     snprintf(place, sizeof(place), "/devices/%s", key);
     status = pb_infer_device(&info, place, &recordings, &parameters, &analysed, err);
-    if (status != PB_OK)
-        return status;
-    status = pb_policies_by_replay(&parameters, place, &recordings, err);
+    if (status == PB_OK)
+        status = pb_policies_by_replay(&parameters, place, &recordings, err);
+    pb_device_source_clear(&source);
     if (status == PB_OK)
         status = pb_model_hierarchy_from_parameters(&parameters, &device->hierarchy, err);
     if (status != PB_OK) {

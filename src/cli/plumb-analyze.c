@@ -2,7 +2,7 @@
  * plumb-analyze: parameters of every device in a fleet file, each with its evidence.
  *
  * Prints a table for people or JSON, and keeps the parameters in the file. Workers analyse a device
- * each at a time, of which one test is in memory; their results are taken in the file's order.
+ * each at a time, whose tests are read once each; their results are taken in the file's order.
  */
 #include <stdbool.h>
 #include <stdio.h>

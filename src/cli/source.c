@@ -91,15 +91,48 @@ static void report(struct pb_device_source *device, const char *test, const char
     fprintf(stderr, "unreadable test: %s\n", message);
 }
 
+static enum pb_status read_test(struct pb_device_source *device, const char *test,
+                                struct pb_error *err)
+{
+    struct pb_source_test *larger =
+        realloc(device->tests, (device->test_count + 1) * sizeof(*larger));
+    struct pb_error cause = PB_ERROR_INIT;
+    enum pb_status status;
+
+    if (larger == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests",
+                       device->test_count + 1);
+    device->tests = larger;
+    PB_TEXT_SET(larger[device->test_count].name, test);
+    status = pb_reader_recording(device->reader, device->key, test,
+                                 &larger[device->test_count].recording, &cause);
+    device->test_count += status == PB_OK;
+    if (status != PB_OK && status != PB_NOT_FOUND && status != PB_NO_MEMORY)
+        report(device, test, cause.message);
+    return status == PB_OK ? PB_OK : pb_fail(err, status, "%s", cause.message);
+}
+
 enum pb_status pb_device_source_load(void *source, const char *test,
                                      struct pb_recording *recording_out, struct pb_error *err)
 {
     struct pb_device_source *device = source;
-    struct pb_error cause = PB_ERROR_INIT;
-    enum pb_status status =
-        pb_reader_recording(device->reader, device->key, test, recording_out, &cause);
+    enum pb_status status = PB_OK;
+    size_t at = 0;
 
-    if (status != PB_OK && status != PB_NOT_FOUND && status != PB_NO_MEMORY)
-        report(device, test, cause.message);
-    return status == PB_OK ? PB_OK : pb_fail(err, status, "%s", cause.message);
+    while (at < device->test_count && strcmp(device->tests[at].name, test) != 0)
+        at++;
+    if (at == device->test_count)
+        status = read_test(device, test, err);
+    if (status == PB_OK)
+        *recording_out = device->tests[at].recording;
+    return status;
+}
+
+void pb_device_source_clear(struct pb_device_source *source)
+{
+    for (size_t i = 0; i < source->test_count; i++)
+        pb_recording_clear(&source->tests[i].recording);
+    free(source->tests);
+    source->tests = NULL;
+    source->test_count = 0;
 }

@@ -24,9 +24,18 @@ bool pb_fleet_list_has(const struct pb_fleet_list *list, const char *key);
 
 enum { PB_UNREADABLE_MAX = 8 };
 
+/* A test as it was read. */
+struct pb_source_test {
+    char name[PB_KEY_LENGTH];
+    struct pb_recording recording;
+};
+
+/* Tests of one device, each of which is read once. */
 struct pb_device_source {
     struct pb_reader *reader;
     const char *key;
+    struct pb_source_test *tests;
+    size_t test_count;
     char unreadable[PB_UNREADABLE_MAX][PB_NAME_LENGTH]; /* tests that were reported */
     size_t unreadable_count;
 };
@@ -38,5 +47,8 @@ struct pb_device_source {
  */
 enum pb_status pb_device_source_load(void *source, const char *test,
                                      struct pb_recording *recording_out, struct pb_error *err);
+
+/* Frees the recordings; the reader stays open. */
+void pb_device_source_clear(struct pb_device_source *source);
 
 #endif

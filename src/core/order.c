@@ -39,6 +39,14 @@ size_t pb_order_pages_first(uint64_t *offsets, size_t count, uint64_t base_bytes
 
 void pb_order_list_words(uint64_t *offsets, size_t count, size_t strides, uint64_t stride_bytes)
 {
-    for (size_t i = 0; i < count; i++)
-        offsets[i] = i % strides * stride_bytes + 8 * (i / strides);
+    uint64_t word = 0;
+
+    for (size_t i = 0, stride = 0; i < count; i++) {
+        offsets[i] = stride * stride_bytes + word;
+        stride++;
+        if (stride == strides) {
+            stride = 0;
+            word += 8;
+        }
+    }
 }

@@ -78,8 +78,10 @@ enum pb_status recordings_load(void *recordings, const char *test,
     const struct recordings *from = recordings;
 
     for (size_t i = 0; i < from->count; i++)
-        if (strcmp(from->items[i].name, test) == 0)
-            return recording_copy(&from->items[i], recording_out, err);
+        if (strcmp(from->items[i].name, test) == 0) {
+            *recording_out = from->items[i];
+            return PB_OK;
+        }
     return pb_fail(err, PB_NOT_FOUND, "no test %s", test);
 }
 

@@ -29,7 +29,7 @@ enum pb_status recordings_measure_request(const struct pb_device_request *reques
 enum pb_status recordings_measure_only(const char *profile, uint64_t seed, const char *const *tests,
                                        struct recordings *recordings_out, struct pb_error *err);
 
-/* A copy of a test's recording, as struct pb_recordings loads it. PB_NOT_FOUND: there is none. */
+/* A test's recording, as struct pb_recordings loads it. PB_NOT_FOUND: there is none. */
 enum pb_status recordings_load(void *recordings, const char *test,
                                struct pb_recording *recording_out, struct pb_error *err);
 
@@ -37,9 +37,5 @@ enum pb_status recordings_infer(const struct recordings *recordings,
                                 struct pb_parameters *parameters_out, struct pb_error *err);
 
 void recordings_clear(struct recordings *recordings);
-
-/* A deep copy. PB_NO_MEMORY. */
-enum pb_status recording_copy(const struct pb_recording *from, struct pb_recording *to_out,
-                              struct pb_error *err);
 
 #endif

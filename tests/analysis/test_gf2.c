@@ -103,36 +103,6 @@ static void test_gf2_masks__of_nothing_are_none(void **state)
     assert_false(pb_gf2_holds(&nothing, 1));
 }
 
-/* Without the i'th of the vectors that added to it, the span holds what did not need that one. */
-static void test_gf2_parts__say_what_falls_with_a_vector(void **state)
-{
-    static const uint64_t vectors[] = {0x84210, 0x0ffff, 0x12345, 0x84210 ^ 0x12345, 0x00003};
-    struct pb_gf2_span span = {.rank = 0};
-    uint64_t added[64];
-    size_t rank = 0;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
-        if (pb_gf2_add(&span, vectors[i]))
-            added[rank++] = vectors[i];
-    assert_int_equal(rank, 4);
-    for (size_t without = 0; without < rank; without++) {
-        struct pb_gf2_span less = {.rank = 0};
-
-        for (size_t i = 0; i < rank; i++)
-            if (i != without)
-                pb_gf2_add(&less, added[i]);
-        for (uint64_t sum = 0; sum < (uint64_t)1 << rank; sum++) {
-            uint64_t vector = 0;
-
-            for (size_t i = 0; i < rank; i++)
-                vector ^= (sum >> i & 1) != 0 ? added[i] : 0;
-            assert_int_equal(pb_gf2_parts(&span, vector), sum);
-            assert_int_equal(pb_gf2_holds(&less, vector), (sum >> without & 1) == 0);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,7 +111,6 @@ int main(void)
         cmocka_unit_test(test_gf2_masks__equivalent_bases_are_one),
         cmocka_unit_test(test_gf2_masks__contradictory_differences_leave_no_mask),
         cmocka_unit_test(test_gf2_masks__of_nothing_are_none),
-        cmocka_unit_test(test_gf2_parts__say_what_falls_with_a_vector),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,8 +30,9 @@ static void check_lines(const struct pb_model_shape *shape, const char *lines, c
 
     assert_int_equal(strlen(lines), strlen(expected));
     for (size_t i = 0; lines[i] != '\0'; i++)
-        found[i] =
-            pb_model_cache_touch(cache, (uint64_t)(lines[i] - 'A') * shape->line_bytes) ? 'h' : '.';
+        found[i] = pb_model_cache_touch(cache, (uint64_t)(lines[i] - 'A') * shape->line_bytes, NULL)
+                       ? 'h'
+                       : '.';
     assert_string_equal(found, expected);
     pb_model_cache_destroy(cache);
 }
@@ -115,13 +116,14 @@ static void test_keep_hits__a_sector_that_is_missed_keeps_its_line(void **state)
     struct pb_model_cache *cache = make(&shape);
 
     (void)state;
-    assert_false(pb_model_cache_touch(cache, 0));
-    assert_false(pb_model_cache_touch(cache, 32));
-    assert_false(pb_model_cache_touch(cache, 128));
-    assert_false(pb_model_cache_touch(cache, 256)); /* in the place of line 1, though it is newer */
-    assert_true(pb_model_cache_touch(cache, 0));
-    assert_false(pb_model_cache_touch(cache, 128));
-    assert_true(pb_model_cache_touch(cache, 32));
+    assert_false(pb_model_cache_touch(cache, 0, NULL));
+    assert_false(pb_model_cache_touch(cache, 32, NULL));
+    assert_false(pb_model_cache_touch(cache, 128, NULL));
+    assert_false(
+        pb_model_cache_touch(cache, 256, NULL)); /* in the place of line 1, though it is newer */
+    assert_true(pb_model_cache_touch(cache, 0, NULL));
+    assert_false(pb_model_cache_touch(cache, 128, NULL));
+    assert_true(pb_model_cache_touch(cache, 32, NULL));
     pb_model_cache_destroy(cache);
 }
 
@@ -134,7 +136,7 @@ static void test_random__every_way_alike(void **state)
 
     (void)state;
     for (uint64_t line = 0; line < 4; line++)
-        assert_false(pb_model_cache_touch(cache, 128 * line));
+        assert_false(pb_model_cache_touch(cache, 128 * line, NULL));
     assert_false(pb_model_cache_has_drawn(cache));
     for (uint64_t line = 4; line < 8004; line++) {
         struct pb_model_lookup lookup;
@@ -166,7 +168,7 @@ static void test_weighted__ways_by_their_weights(void **state)
     shape.way_weights = weights;
     cache = make(&shape);
     for (uint64_t line = 0; line < 4; line++)
-        pb_model_cache_touch(cache, 128 * line);
+        pb_model_cache_touch(cache, 128 * line, NULL);
     for (uint64_t line = 4; line < 8004; line++) {
         struct pb_model_lookup lookup;
 
@@ -189,8 +191,8 @@ static void test_sectors__a_line_without_the_sector_misses_and_evicts_nothing(vo
     struct pb_model_lookup lookup;
 
     (void)state;
-    assert_false(pb_model_cache_touch(cache, 0));
-    assert_true(pb_model_cache_touch(cache, 31));
+    assert_false(pb_model_cache_touch(cache, 0, NULL));
+    assert_true(pb_model_cache_touch(cache, 31, NULL));
     pb_model_cache_access(cache, 32, 0xe, 0.0, &lookup);
     assert_int_equal(lookup.missed, 0xe);
     assert_true(lookup.is_line_hit);
@@ -278,7 +280,8 @@ static void test_wide_sets__are_searched_like_narrow_ones(void **state)
         line = (size_t)(random >> 33) % LINES;
         for (size_t other = 0; other < LINES; other++) /* its stack distance */
             newer += last[other] > last[line];
-        assert_int_equal(pb_model_cache_touch(cache, line * 128), last[line] > 0 && newer < WAYS);
+        assert_int_equal(pb_model_cache_touch(cache, line * 128, NULL),
+                         last[line] > 0 && newer < WAYS);
         last[line] = now;
     }
     pb_model_cache_destroy(cache);
@@ -293,7 +296,7 @@ static void test_capacity__sets_lose_their_oldest_lines_in_turn(void **state)
 
     (void)state;
     for (uint64_t line = 0; line < 192; line++)
-        assert_false(pb_model_cache_touch(cache, line * 128));
+        assert_false(pb_model_cache_touch(cache, line * 128, NULL));
     for (uint64_t line = 192; line < 256; line++) {
         struct pb_model_lookup lookup;
 
@@ -320,7 +323,7 @@ static void test_capacity__loop_too_long_loses_a_line_of_each_set(void **state)
     (void)state;
     for (size_t pass = 0; pass < 6; pass++)
         for (uint64_t line = 0; line < 1856; line++)
-            misses[pass] += !pb_model_cache_touch(cache, line * 128);
+            misses[pass] += !pb_model_cache_touch(cache, line * 128, NULL);
     assert_in_range(misses[1], 760, 880);
     for (size_t pass = 2; pass < 6; pass++)
         assert_in_range(misses[pass], 500, 524);
@@ -335,15 +338,15 @@ static void test_rank__first_goes_first_and_last_goes_last(void **state)
 
     (void)state;
     for (uint64_t line = 0; line < 3; line++)
-        assert_false(pb_model_cache_touch(cache, line * 128));
+        assert_false(pb_model_cache_touch(cache, line * 128, NULL));
     pb_model_cache_rank(cache, 0, PB_MODEL_GOES_LAST);
     pb_model_cache_rank(cache, 128, PB_MODEL_GOES_FIRST);
-    assert_true(pb_model_cache_touch(cache, 128)); /* used last, and goes all the same */
-    assert_false(pb_model_cache_touch(cache, 3 * 128));
+    assert_true(pb_model_cache_touch(cache, 128, NULL)); /* used last, and goes all the same */
+    assert_false(pb_model_cache_touch(cache, 3 * 128, NULL));
     assert_int_equal(pb_model_cache_peek(cache, 128, 1), 0);
     for (uint64_t line = 4; line < 20; line++)
-        assert_false(pb_model_cache_touch(cache, line * 128));
-    assert_true(pb_model_cache_touch(cache, 0));
+        assert_false(pb_model_cache_touch(cache, line * 128, NULL));
+    assert_true(pb_model_cache_touch(cache, 0, NULL));
     pb_model_cache_destroy(cache);
 }
 
@@ -356,13 +359,13 @@ static void test_rank__of_a_full_store_other_sets_lose_nothing(void **state)
 
     (void)state;
     for (uint64_t line = 0; line < 128; line++)
-        assert_false(pb_model_cache_touch(cache, line * 128));
+        assert_false(pb_model_cache_touch(cache, line * 128, NULL));
     for (uint64_t line = 128; line < 1024; line++) {
-        assert_false(pb_model_cache_touch(cache, line * 128));
+        assert_false(pb_model_cache_touch(cache, line * 128, NULL));
         pb_model_cache_rank(cache, line * 128, PB_MODEL_GOES_FIRST);
     }
     for (uint64_t line = 0; line < 128; line++)
-        assert_true(pb_model_cache_touch(cache, line * 128));
+        assert_true(pb_model_cache_touch(cache, line * 128, NULL));
     pb_model_cache_destroy(cache);
 }
 
@@ -373,13 +376,13 @@ static void test_drop__leaves_room_for_another_line(void **state)
 
     (void)state;
     for (uint64_t line = 0; line < 3; line++)
-        assert_false(pb_model_cache_touch(cache, line * 128));
+        assert_false(pb_model_cache_touch(cache, line * 128, NULL));
     pb_model_cache_drop(cache, 128);
     pb_model_cache_drop(cache, 128);
-    assert_false(pb_model_cache_touch(cache, 3 * 128));
-    assert_true(pb_model_cache_touch(cache, 0));
-    assert_true(pb_model_cache_touch(cache, 2 * 128));
-    assert_true(pb_model_cache_touch(cache, 3 * 128));
+    assert_false(pb_model_cache_touch(cache, 3 * 128, NULL));
+    assert_true(pb_model_cache_touch(cache, 0, NULL));
+    assert_true(pb_model_cache_touch(cache, 2 * 128, NULL));
+    assert_true(pb_model_cache_touch(cache, 3 * 128, NULL));
     pb_model_cache_destroy(cache);
 }
 
@@ -391,9 +394,9 @@ static void test_clear__forgets_all(void **state)
     (void)state;
     for (int round = 0; round < 3; round++) {
         for (uint64_t line = 0; line < 128; line++)
-            assert_false(pb_model_cache_touch(cache, line * 128));
+            assert_false(pb_model_cache_touch(cache, line * 128, NULL));
         for (uint64_t line = 0; line < 128; line++)
-            assert_true(pb_model_cache_touch(cache, line * 128));
+            assert_true(pb_model_cache_touch(cache, line * 128, NULL));
         pb_model_cache_clear(cache);
     }
     pb_model_cache_destroy(cache);

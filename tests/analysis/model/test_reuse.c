@@ -202,7 +202,7 @@ static void test_reuse__lru_misses_are_the_distances_of_each_set(void **state)
         uint64_t line = next(&random) % 64;
         uint64_t distance = use(sets[line % SETS], line);
 
-        assert_int_equal(pb_model_cache_touch(cache, line * 128), distance < WAYS);
+        assert_int_equal(pb_model_cache_touch(cache, line * 128, NULL), distance < WAYS);
     }
     for (size_t i = 0; i < SETS; i++)
         pb_model_reuse_destroy(sets[i]);
@@ -224,7 +224,7 @@ static void test_reuse__lru_caches_include_smaller_ones(void **state)
         bool hit = false;
 
         for (size_t ways = 0; ways < 6; ways++) {
-            bool larger = pb_model_cache_touch(caches[ways], address);
+            bool larger = pb_model_cache_touch(caches[ways], address, NULL);
 
             assert_true(larger || !hit);
             hit = larger;
