@@ -8,8 +8,8 @@
  * likelihood of all accesses, less the price of their parameters. A step of a cache behind L2 is no
  * level. An interval holds what the accesses cannot tell from the value.
  *
- * Limit: levels that are replaced in order (LRU) or at random; of a tree PLRU only the entries are
- * stated.
+ * Limit: levels that are replaced in order (LRU), by tree-PLRU or at random; of others only the
+ * entries are stated.
  *
  * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
  */

@@ -6,7 +6,8 @@
  * entries from the chase on with which more of them are looked up than it has ways, and none
  * before; of several pages of an entry only the first one can miss. What one level misses is looked
  * up in the next. With random victims every entry of a set that overflows misses with a chance
- * that follows from the ways and the number of entries: the loads are weighed one by one.
+ * that follows from the ways and the number of entries, and tree-PLRU is replayed: the loads are
+ * weighed one by one.
  */
 #ifndef PB_ANALYSIS_TLB_STRUCTURE_H
 #define PB_ANALYSIS_TLB_STRUCTURE_H
