@@ -149,32 +149,38 @@ static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error
     evidence->scratch = malloc(chases * sizeof(*evidence->scratch));
     evidence->gain = calloc(scans->count, sizeof(*evidence->gain));
     evidence->odds = calloc(scans->count, sizeof(*evidence->odds));
-    evidence->sure = calloc(scans->count, sizeof(*evidence->sure));
+    evidence->sure_misses = calloc(scans->count, sizeof(*evidence->sure_misses));
+    evidence->sure_hits = calloc(scans->count, sizeof(*evidence->sure_hits));
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
         evidence->onset_pages[i] = calloc(scans->count, sizeof(*evidence->onset_pages[i]));
-        if (evidence->onset_pages[i] == NULL)
+        evidence->lookup_chance[i] = calloc(scans->count, sizeof(*evidence->lookup_chance[i]));
+        if (evidence->onset_pages[i] == NULL || evidence->lookup_chance[i] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count);
     }
     for (size_t s = 0; s < scans->count && evidence->gain != NULL && evidence->odds != NULL &&
-                       evidence->sure != NULL;
+                       evidence->sure_misses != NULL && evidence->sure_hits != NULL;
          s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
         size_t bytes = scan->place_count * (scan->chase_count + 1) * sizeof(float);
 
         evidence->gain[s] = malloc(bytes);
         evidence->odds[s] = malloc(bytes);
-        evidence->sure[s] = malloc(bytes);
+        evidence->sure_misses[s] = malloc(bytes);
+        evidence->sure_hits[s] = malloc(bytes);
         for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
             evidence->onset_pages[i][s] =
                 malloc(scan->page_count * sizeof(*evidence->onset_pages[i][s]));
-            if (evidence->onset_pages[i][s] == NULL || evidence->gain[s] == NULL ||
-                evidence->odds[s] == NULL || evidence->sure[s] == NULL)
+            evidence->lookup_chance[i][s] =
+                malloc(scan->chase_count * sizeof(*evidence->lookup_chance[i][s]));
+            if (evidence->onset_pages[i][s] == NULL || evidence->lookup_chance[i][s] == NULL ||
+                evidence->gain[s] == NULL || evidence->odds[s] == NULL ||
+                evidence->sure_misses[s] == NULL || evidence->sure_hits[s] == NULL)
                 return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
                                scan->page_count);
         }
     }
     return evidence->scratch == NULL || evidence->gain == NULL || evidence->odds == NULL ||
-                   evidence->sure == NULL
+                   evidence->sure_misses == NULL || evidence->sure_hits == NULL
                ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count)
                : PB_OK;
 }
@@ -188,18 +194,26 @@ void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
             free(evidence->gain[s]);
         if (evidence->odds != NULL)
             free(evidence->odds[s]);
-        if (evidence->sure != NULL)
-            free(evidence->sure[s]);
-        for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
+        if (evidence->sure_misses != NULL)
+            free(evidence->sure_misses[s]);
+        if (evidence->sure_hits != NULL)
+            free(evidence->sure_hits[s]);
+        for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
             if (evidence->onset_pages[i] != NULL)
                 free(evidence->onset_pages[i][s]);
+            if (evidence->lookup_chance[i] != NULL)
+                free(evidence->lookup_chance[i][s]);
+        }
     }
     free(evidence->scratch);
     free(evidence->gain);
     free(evidence->odds);
-    free(evidence->sure);
-    for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
+    free(evidence->sure_misses);
+    free(evidence->sure_hits);
+    for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
         free(evidence->onset_pages[i]);
+        free(evidence->lookup_chance[i]);
+    }
     memset(evidence, 0, sizeof(*evidence));
 }
 
@@ -233,6 +247,13 @@ uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan
     if (evidence->position == 0)
         return (uint32_t)page + 1;
     return evidence->onset_pages[evidence->position - 1][scan][page];
+}
+
+double pb_tlb_lookup_chance(const struct pb_tlb_evidence *evidence, size_t scan, size_t chase)
+{
+    if (evidence->position == 0)
+        return 1.0;
+    return evidence->lookup_chance[evidence->position - 1][scan][chase];
 }
 
 /* The loads of one place: what they take, and with which chase they begin to miss each level. */
@@ -651,6 +672,7 @@ static double weigh_loads(const struct pb_tlb_evidence *evidence, const struct t
 
 double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles)
 {
+    static const float rare = (float)PB_TLB_RARE;
     struct table table;
     double most = 0.0;
 
@@ -661,13 +683,15 @@ double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles
         for (size_t at = 0; at < places; at++) {
             struct place place = find_place(evidence, s, at);
             float *odds = evidence->odds[s] + at;
-            float *sure = evidence->sure[s] + at * (place.count + 1);
+            float *misses = evidence->sure_misses[s] + at * (place.count + 1);
+            float *hits = evidence->sure_hits[s] + at * (place.count + 1);
 
             most += weigh_loads(evidence, &table, &place, penalty_cycles, odds, places);
-            sure[place.count] = 0.0F;
+            misses[place.count] = hits[0] = 0.0F;
             for (size_t w = place.count; w > 0; w--)
-                sure[w - 1] = sure[w] + logf((float)PB_TLB_RARE +
-                                             (float)(1.0 - PB_TLB_RARE) * odds[(w - 1) * places]);
+                misses[w - 1] = misses[w] + logf(rare + (1.0F - rare) * odds[(w - 1) * places]);
+            for (size_t w = 0; w < place.count; w++)
+                hits[w + 1] = hits[w] + logf(1.0F - rare + rare * odds[w * places]);
         }
     }
     return most;

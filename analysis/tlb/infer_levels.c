@@ -8,8 +8,8 @@
  * likelihood of all accesses, less the price of their parameters. A step of a cache behind L2 is no
  * level. An interval holds what the accesses cannot tell from the value.
  *
- * Limit: levels that are replaced in order (LRU) or at random; of a tree PLRU only the entries are
- * stated.
+ * Limit: levels that are replaced in order (LRU), by tree-PLRU or at random; of others only the
+ * entries are stated.
  *
  * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
  */
@@ -40,7 +40,9 @@ struct level {
     double confidence, coverage_confidence, sets_confidence; /* coverages, sets of all as likely */
     double reach_confidence;
     double explained;  /* of what places speak for: that it is a level */
-    bool is_explained; /* by LRU or random victims */
+    bool is_explained; /* loads miss as the best predicts */
+    bool
+        is_always_looked_up; /* with every page from some chase on, that misses all levels before */
     size_t seen, agreeing;
 };
 
@@ -357,7 +359,7 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     struct pb_tlb_evidence *evidence = search->evidence;
     struct levels *levels = &search->now;
     struct pb_tlb_check check;
-    struct level level = {.step_cycles = ranking->penalty_cycles};
+    struct level level = {.step_cycles = ranking->penalty_cycles, .is_always_looked_up = true};
     double explained, least;
     bool is_like_cache;
     enum pb_status status;
@@ -388,16 +390,15 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     level.reach_confidence *= explained;
     level.coverage_confidence *= explained;
     level.sets_confidence *= explained;
+    for (size_t i = 0; i < evidence->position; i++)
+        level.is_always_looked_up &= !evidence->is_random[i];
     level.is_explained =
-        level.best.is_random || (ranking->unexplained_entries == 0.0 &&
-                                 (level.best.set_count > 1 || check.misses != check.fits + 1 ||
-                                  (double)check.misses > level.entries.low ||
-                                  (double)check.agreeing >= PB_TLB_EXPLAINED * (double)check.seen));
+        !ranking->is_misfit && (level.best.victims != PB_TLB_LRU || !level.is_always_looked_up ||
+                                level.best.set_count > 1 || check.misses != check.fits + 1 ||
+                                (double)check.misses > level.entries.low ||
+                                (double)check.agreeing >= PB_TLB_EXPLAINED * (double)check.seen);
     if (!level.is_explained && check.fits > 0)
-        level.entries = (struct pb_estimate){check.fits, check.fits, check.misses - 1.0};
-    if (ranking->unexplained_entries > 0.0)
-        widen(&level.entries, fmin(ranking->unexplained_entries, pb_tlb_entry_count(&level.best)),
-              fmax(ranking->unexplained_entries, pb_tlb_entry_count(&level.best)));
+        widen(&level.entries, check.fits, check.misses - 1.0);
     level.seen = check.seen;
     level.agreeing = check.agreeing;
     for (size_t i = levels->count; i > evidence->position; i--)
@@ -416,7 +417,8 @@ static void drop_level(struct search *search, size_t position)
         search->now.items[i] = search->now.items[i + 1];
 }
 
-/* Keeps the levels where they are the likeliest. */
+/* Keeps the levels where they are the likeliest; of two that are, those that were found last, with
+ * more known of caches. */
 static enum pb_status compare_levels(struct search *search, struct pb_error *err)
 {
     double score = 0.0;
@@ -424,7 +426,7 @@ static enum pb_status compare_levels(struct search *search, struct pb_error *err
 
     for (size_t i = 0; i < search->now.count; i++)
         score -= search->now.items[i].best.gain - search->now.items[i].best.score;
-    if (status == PB_OK && score > search->score) {
+    if (status == PB_OK && score >= search->score) {
         search->score = score;
         search->best = search->now;
     }
@@ -629,14 +631,20 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
     }
 }
 
+static const char *victims_of(const struct pb_tlb_structure *structure)
+{
+    return structure->victims == PB_TLB_TREE ? "tree-PLRU" : "random victims";
+}
+
 static void state_ways(const struct pb_case *at, size_t i, const struct level *level)
 {
     const struct pb_tlb_structure *best = &level->best;
     struct pb_estimate list[PB_LIST_MAX];
 
-    if (best->is_random) {
+    if (best->victims != PB_TLB_LRU) {
         pb_parameter_set_number(answer(at, i, "way_counts"), level->ways, level->sets_confidence,
-                                "random victims: loads miss as often as with that many in a set");
+                                "%s: loads miss as often as with that many in a set",
+                                victims_of(best));
         return;
     }
     if (best->is_equal) {
@@ -669,11 +677,15 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                                      level->entries.high * coverage};
     if (covers.low <= (double)least_bytes)
         covers.low = reach.low = 0.0;
-    if (level->best.is_random)
+    if (!level->is_explained && !level->is_always_looked_up)
+        pb_parameter_set_none(answer(at, i, "entry_count"),
+                              "unexplained: pages hit the levels before now and then, so that few "
+                              "of them come to this one");
+    else if (level->best.victims != PB_TLB_LRU)
         pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
-                                "random victims: log likelihood %.0f above none; loads miss as "
-                                "often as with that many",
-                                level->best.gain);
+                                "%s: log likelihood %.0f above none; loads miss as often as with "
+                                "that many",
+                                victims_of(&level->best), level->best.gain);
     else
         pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
                                 "likeliest of all structures: log likelihood %.0f above none; %zu "
@@ -683,8 +695,12 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                             level->coverage_confidence,
                             "pages that hit and miss together, over all strides%s",
                             covers.low > 0.0 ? "" : "; no stride is shorter");
-    pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
-                            "entries by what each covers");
+    if (!level->is_explained && !level->is_always_looked_up)
+        pb_parameter_set_none(answer(at, i, "reach_bytes"),
+                              "depends on entry_count, which is undetermined");
+    else
+        pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
+                                "entries by what each covers");
     if (coverage <= largest_page)
         pb_parameter_set_number(
             answer(at, i, "page_bytes"), (struct pb_estimate){coverage, 0.0, coverage},
@@ -702,7 +718,7 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
         state_index(at, i, level);
     } else {
         static const char reason[] =
-            "unexplained: not LRU, pages begin to miss one by one, and not as by random victims";
+            "unexplained: pages miss neither as by LRU or tree-PLRU nor as by random victims";
 
         pb_parameter_set_none(answer(at, i, "set_count"), "%s", reason);
         pb_parameter_set_none(answer(at, i, "way_counts"), "%s", reason);

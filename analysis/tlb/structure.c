@@ -7,13 +7,13 @@
 
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
+#include "analysis/model/cache.h"
 
 enum {
     COVERAGES_MAX = 24,
     SETS_MODULO_MAX = 16,
     WAYS_MAX = 8192,
     ENTRY_BYTES = 6,
-    RANDOM_SETS_MAX = 5,
     CHANCES_MAX = 1 << 20,
     RANDOM_COVERAGES = 4
 };
@@ -63,9 +63,12 @@ struct scorer {
     double *chances;       /* [CHANCES_MAX + pages] predicted of sets, one behind the other: */
     size_t chance_count;   /* so many, and */
     size_t *chances_at;    /* [2][pages + 1] where those of so many entries begin, or NOWHERE */
+    struct pb_model_cache *tree; /* a set with tree-PLRU, where the victims are */
     size_t pages_max;
     uint16_t *links; /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
+    enum pb_status status;
+    struct pb_error *err;
 };
 
 double pb_tlb_entry_count(const struct pb_tlb_structure *structure)
@@ -157,6 +160,8 @@ static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint6
 
 static void list_all(struct scorer *scorer, uint64_t coverage_bytes)
 {
+    if (scorer->units.coverage_bytes == coverage_bytes)
+        return;
     scorer->units.coverage_bytes = coverage_bytes;
     scorer->units.most = 0;
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
@@ -949,6 +954,7 @@ static void release(struct scorer *scorer)
     free(scorer->chances);
     free(scorer->chances_at);
     free(scorer->links);
+    pb_model_cache_destroy(scorer->tree);
 }
 
 /* The pages with which every page of a scan begins to miss. */
@@ -1119,24 +1125,73 @@ static void score_smaller(struct scorer *scorer)
 }
 
 /*
- * Of each of so many entries of a set with random victims: the chance to miss in the last pass. It
- * hits where none of the misses of the others since its last lookup took its way.
+ * The chance that a present entry stays where another one, which misses with that chance, is looked
+ * up. All ways hold others where it misses, one less where it hits: so of the entries that are
+ * present by then, ways - 1 + chance on average, a miss takes one.
  */
-static void predict_misses(double *chance, size_t count, double ways, size_t warm_passes)
+static double stay(double chance, double ways)
 {
-    double kept = 1.0, share = 1.0 / ways; /* of a way to be the victim */
+    return (ways - 1.0) / (ways - 1.0 + chance);
+}
 
-    for (size_t i = 0; i < count; i++) { /* the first pass: all miss, and fill empty ways first */
+/* The chance that k or more of m independent events come, each with so much chance. */
+static double chance_of_many(size_t m, double chance, size_t k)
+{
+    double term = pow(1.0 - chance, (double)m), fewer = 0.0;
+
+    for (size_t i = 0; i < k && i <= m; i++) {
+        fewer += term;
+        term *= (double)(m - i) / (double)(i + 1) * chance / (1.0 - chance);
+    }
+    return k > m ? 0.0 : fmax(0.0, 1.0 - fewer);
+}
+
+/*
+ * Of each of so many entries of a set with LRU: the chance to miss in the last pass, if it is
+ * looked up. In the first pass all are, later each with that chance. It hits where since its own
+ * last lookup so many of the others were not looked up that no more were than ways are left.
+ */
+static void predict_lru(double *chance, size_t count, size_t ways, size_t warm_passes,
+                        double lookup)
+{
+    double skip = 1.0 - lookup;
+
+    for (size_t i = 0; i < count; i++)
+        chance[i] = warm_passes == 1
+                        ? 1.0 - chance_of_many(i, skip, count - ways)
+                        : 1.0 - lookup * chance_of_many(count - 1, skip, count - ways) -
+                              skip * chance_of_many(i, skip * skip, count - ways);
+}
+
+/* The same with random victims: it hits where no miss since its last lookup took its way. */
+static void predict_random(double *chance, size_t count, double ways, size_t warm_passes,
+                           double lookup)
+{
+    double kept = 1.0;
+
+    for (size_t i = 0; i < count; i++) { /* all miss, and fill empty ways first */
         chance[i] = (double)i >= ways ? 1.0 : 0.0;
-        kept *= 1.0 - chance[i] * share;
+        kept *= stay(chance[i], ways);
     }
     for (size_t pass = 0; pass < warm_passes; pass++) {
         for (size_t i = 0; i < count; i++) {
-            kept *= 1.0 / (1.0 - chance[i] * share);
-            chance[i] = 1.0 - kept;
-            kept *= 1.0 - chance[i] * share;
+            double before = pass == 0 ? 1.0 : lookup;
+
+            kept /= stay(before * chance[i], ways);
+            chance[i] = 1.0 - (1.0 - chance[i] * (1.0 - before)) * kept;
+            kept *= stay(lookup * chance[i], ways);
         }
     }
+}
+
+/* The same with tree-PLRU, by the forward model: each hits or misses. */
+static void predict_tree(struct pb_model_cache *set, double *chance, size_t count,
+                         size_t warm_passes)
+{
+    pb_model_cache_clear(set);
+    for (size_t pass = 0; pass <= warm_passes; pass++)
+        for (size_t i = 0; i < count; i++)
+            chance[i] = pb_model_cache_touch(set, i, NULL) ? 0.0 : 1.0;
 }
 
 static void forget_chances(struct scorer *scorer)
@@ -1147,40 +1202,77 @@ static void forget_chances(struct scorer *scorer)
 }
 
 /*
- * What predict_misses() says, kept until the ways change: a structure's sets and scans ask for the
- * same many times. Valid until the next call.
+ * Chances to miss of so many entries in a set, where each is looked up with that chance: those that
+ * surely are are kept until the ways change, since a structure's sets and scans ask for the same
+ * many times. Valid until the next call.
  */
-static const double *find_chances(struct scorer *scorer, size_t count, double ways,
-                                  size_t warm_passes)
+static const double *find_chances(struct scorer *scorer, enum pb_tlb_victims victims, size_t count,
+                                  size_t ways, size_t warm_passes, double lookup)
 {
     size_t *at = &scorer->chances_at[(warm_passes - 1) * (scorer->pages_max + 1) + count];
+    double *chances;
 
-    if (*at == NOWHERE) {
-        if (scorer->chance_count > CHANCES_MAX)
-            forget_chances(scorer);
+    if (lookup == 1.0 && *at != NOWHERE)
+        return &scorer->chances[*at];
+    if (scorer->chance_count > CHANCES_MAX)
+        forget_chances(scorer);
+    chances = &scorer->chances[scorer->chance_count];
+    if (lookup == 1.0) {
         *at = scorer->chance_count;
         scorer->chance_count += count;
-        predict_misses(&scorer->chances[*at], count, ways, warm_passes);
     }
-    return &scorer->chances[*at];
+    if (victims == PB_TLB_TREE)
+        predict_tree(scorer->tree, chances, count, warm_passes);
+    else if (victims == PB_TLB_RANDOM)
+        predict_random(chances, count, (double)ways, warm_passes, lookup);
+    else
+        predict_lru(chances, count, ways, warm_passes, lookup);
+    return chances;
 }
 
-/* What loads speak for a structure with random victims, and how much they were to by chance. */
+/*
+ * So many entries that all of a set miss in every pass. With random victims so many misses in the
+ * first pass leave an entry with less than the least chance to hit; a tree's victims take turns
+ * while all miss, the whole tree within twice its ways; of LRU so many more than ways are looked up
+ * at the least.
+ */
+static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways, double lookup)
+{
+    double skipped = (double)count * (1.0 - lookup);
+
+    if (victims == PB_TLB_RANDOM)
+        return (double)count > (double)ways * (1.0 - log(PB_TLB_RARE));
+    if (victims == PB_TLB_TREE)
+        return count > 2 * ways;
+    return (double)count > (double)ways + skipped + 6.0 * sqrt(skipped);
+}
+
+/*
+ * What loads speak for a structure; and of those that clearly hit or miss how much more than they
+ * were to: where its chances leave that open, and where they do not, but for latencies beside the
+ * noise.
+ */
 struct fit {
     bool is_judged;
-    double gain, expected, variance;
+    bool hits_together; /* with LRU, one entry that is not looked up saves all others of its set */
+    double gain, deviation, variance, sure_deviation, sure_variance, beside;
 };
 
-/* Loads of one set with one chase, of so many recorded places. */
-static void weigh_set(const struct scorer *scorer, bool all_miss, const double *chances,
-                      const float *odds, size_t count, struct fit *fit)
+static bool is_misfit(const struct fit *fit)
 {
-    static const double least = PB_TLB_RARE, most = 1.0 - PB_TLB_RARE;
-    double product = 1.0;
+    return fabs(fit->deviation) > PB_TLB_RANDOM_SIGMAS * sqrt(fit->variance) ||
+           fit->sure_deviation > fit->beside + PB_TLB_RANDOM_SIGMAS * sqrt(fit->sure_variance);
+}
+
+/* Loads of one set with one chase, of so many recorded places; chances NULL: all miss. */
+static void weigh_set(const struct scorer *scorer, const double *chances, const float *odds,
+                      size_t count, struct fit *fit)
+{
+    double product = 1.0, independent = 0.0, together = 0.0;
 
     for (size_t i = 0; i < count; i++) {
-        double here = all_miss ? 1.0 : chances[scorer->rank[i]];
-        double chance = here < least ? least : here > most ? most : here;
+        double here = chances == NULL ? 1.0 : chances[scorer->rank[i]];
+        double chance = fmin(fmax(here, PB_TLB_RARE), 1.0 - PB_TLB_RARE);
         double ratio = odds[scorer->places[i]];
 
         product *= 1.0 - chance + chance * ratio;
@@ -1188,64 +1280,96 @@ static void weigh_set(const struct scorer *scorer, bool all_miss, const double *
             fit->gain += log(product);
             product = 1.0;
         }
-        if (fit->is_judged) {
+        if (fit->is_judged && fabs(log(ratio)) >= PB_SAME_PREDICTION) {
             double logit = log(chance / (1.0 - chance));
+            double deviation = ((ratio > 1.0 ? 1.0 : 0.0) - here) * logit;
+            double variance = chance * (1.0 - chance) * logit * logit;
 
-            fit->expected += here * logit + log1p(-chance) + (ratio > 1.0 ? log(ratio) : 0.0);
-            fit->variance += here * (1.0 - here) * logit * logit;
+            if (here == chance) {
+                fit->deviation += deviation;
+                independent += variance;
+                together += sqrt(variance);
+            } else {
+                fit->sure_deviation += fabs(deviation);
+                fit->sure_variance += variance;
+                fit->beside += PB_TLB_RARE * fabs(logit);
+            }
         }
     }
     fit->gain += log(product);
+    fit->variance += fit->hits_together ? together * together : independent;
 }
 
-/*
- * All chases of one set. All miss where so many misses in the first pass leave an entry with less
- * than the least chance to hit, and so they do with all chases from there on.
- */
-static void fit_set(struct scorer *scorer, size_t s, const struct unit *units, size_t unit_count,
-                    size_t ways, struct fit *fit)
+/* Where passes are recorded whole, two came before. */
+static size_t warm_passes_of(const struct pb_tlb_scan *scan, size_t w)
+{
+    return scan->pages[w] <= scan->place_count ? 2 : 1;
+}
+
+/* All chases of one set. */
+static void fit_set(struct scorer *scorer, enum pb_tlb_victims victims, size_t s,
+                    const struct unit *units, size_t unit_count, size_t ways, struct fit *fit)
 {
     const struct pb_tlb_evidence *evidence = scorer->evidence;
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    size_t recorded = 0, count = 0, seen = 0, w;
-    const double *chances = scorer->chances;
+    size_t recorded = list_recorded(scorer, s, units, unit_count), count = 0, seen = 0, w;
+    size_t first_miss = scan->chase_count;
 
     if (unit_count > ways)
-        recorded = list_recorded(scorer, s, units, unit_count);
-    for (w = 0; w < scan->chase_count && recorded > 0; w++) {
-        bool all_miss;
+        first_miss = scan->first_chase[units[ways].lookup_pages];
+    for (size_t i = 0; i < recorded; i++)
+        fit->gain +=
+            evidence->sure_hits[s][scorer->places[i] * (scan->chase_count + 1) + first_miss];
+    for (w = first_miss; w < scan->chase_count && recorded > 0; w++) {
+        double lookup = pb_tlb_lookup_chance(evidence, s, w);
+        const double *chances = NULL;
 
         while (count < unit_count && units[count].lookup_pages <= scan->pages[w])
             count++;
         while (seen < recorded && scorer->rank[seen] < count)
             seen++;
-        if (count <= ways)
-            continue;
-        all_miss = (double)count > (double)ways * (1.0 - log(PB_TLB_RARE));
-        if (all_miss && !fit->is_judged)
-            break;
-        if (!all_miss)
-            chances = find_chances(scorer, count, (double)ways,
-                                   scan->pages[w] <= scan->place_count ? 2 : 1);
-        weigh_set(scorer, all_miss, chances, pb_tlb_odds(evidence, s, w), seen, fit);
+        if (!all_miss(victims, count, ways, lookup))
+            chances = find_chances(scorer, victims, count, ways, warm_passes_of(scan, w), lookup);
+        else if (!fit->is_judged)
+            break; /* and so they do with all chases from there on */
+        weigh_set(scorer, chances, pb_tlb_odds(evidence, s, w), seen, fit);
     }
     for (size_t i = 0; i < recorded && w < scan->chase_count; i++) {
         const struct unit *unit = &units[scorer->rank[i]];
         size_t first = scan->first_chase[unit->lookup_pages];
 
         fit->gain +=
-            evidence->sure[s][unit->page * (scan->chase_count + 1) + (first > w ? first : w)];
+            evidence
+                ->sure_misses[s][unit->page * (scan->chase_count + 1) + (first > w ? first : w)];
     }
 }
 
-/* A structure with random victims: entries of a set that overflows. */
-static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structure *structure,
-                             bool is_judged)
+/* Makes the set with tree-PLRU that a structure needs. */
+static void make_tree(struct scorer *scorer, const struct pb_tlb_structure *structure)
+{
+    forget_chances(scorer);
+    pb_model_cache_destroy(scorer->tree);
+    scorer->tree = NULL;
+    if (structure->victims == PB_TLB_TREE && scorer->status == PB_OK)
+        scorer->status =
+            pb_model_cache_create(&(struct pb_model_shape){.line_bytes = 1,
+                                                           .set_count = 1,
+                                                           .way_count = structure->ways[0],
+                                                           .policy = PB_MODEL_PLRU},
+                                  0, &scorer->tree, scorer->err);
+}
+
+/* A structure with any victims: loads are weighed one by one. */
+static struct fit fit_loads(struct scorer *scorer, const struct pb_tlb_structure *structure,
+                            bool is_judged)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    struct fit fit = {is_judged, 0.0, 0.0, 0.0};
+    struct fit fit = {.is_judged = is_judged, .hits_together = structure->victims == PB_TLB_LRU};
 
-    forget_chances(scorer);
+    list_all(scorer, structure->coverage_bytes);
+    make_tree(scorer, structure);
+    if (scorer->status != PB_OK)
+        return fit;
     for (size_t s = 0; s < scans->count; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
         const struct unit *ordered = order_units(scorer, structure, s);
@@ -1253,130 +1377,274 @@ static struct fit fit_random(struct scorer *scorer, const struct pb_tlb_structur
         for (size_t place = 0; place < scan->place_count; place++)
             fit.gain += pb_tlb_odds(scorer->evidence, s, scan->chase_count)[place];
         for (size_t set = 0; set < structure->set_count; set++)
-            fit_set(scorer, s, ordered + scorer->begin[set],
-                    scorer->begin[set + 1] - scorer->begin[set], structure->ways[0], &fit);
+            fit_set(scorer, structure->victims, s, ordered + scorer->begin[set],
+                    scorer->begin[set + 1] - scorer->begin[set],
+                    structure->ways[structure->is_equal ? 0 : set], &fit);
     }
     return fit;
 }
 
-/* Tries so many ways; true: they gain more. */
-static bool try_random(struct scorer *scorer, struct pb_tlb_structure *random, uint32_t ways)
+/*
+ * The chance that a page which comes to the level misses it, of each chase of a scan: the mean of
+ * the sets that overflow; and with that the chance that it comes to the next one.
+ */
+static void predict_lookups(struct scorer *scorer, const struct pb_tlb_structure *structure,
+                            size_t s, float *lookup_out)
 {
-    struct pb_tlb_structure other = *random;
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    const struct unit *ordered = order_units(scorer, structure, s);
+
+    for (size_t w = 0; w < scan->chase_count; w++) {
+        double lookup = pb_tlb_lookup_chance(scorer->evidence, s, w), sum = 0.0;
+        size_t entries = 0;
+
+        for (size_t set = 0; set < structure->set_count; set++) {
+            const struct unit *units = ordered + scorer->begin[set];
+            size_t most = scorer->begin[set + 1] - scorer->begin[set], count = 0;
+            size_t ways = structure->ways[structure->is_equal ? 0 : set];
+            const double *chances;
+
+            while (count < most && units[count].lookup_pages <= scan->pages[w])
+                count++;
+            if (count <= ways)
+                continue;
+            entries += count;
+            if (all_miss(structure->victims, count, ways, lookup)) {
+                sum += (double)count;
+                continue;
+            }
+            chances = find_chances(scorer, structure->victims, count, ways, warm_passes_of(scan, w),
+                                   lookup);
+            for (size_t i = 0; i < count; i++)
+                sum += chances[i];
+        }
+        lookup_out[w] = (float)(entries == 0 ? 1.0 : lookup * sum / (double)entries);
+    }
+}
+
+/* Tries so many ways; true: they gain more. */
+static bool try_ways(struct scorer *scorer, struct pb_tlb_structure *structure, uint32_t ways)
+{
+    struct pb_tlb_structure other = *structure;
 
     other.ways[0] = ways;
     if (ways < 2 || ways >= scorer->units.most)
         return false;
-    other.gain = fit_random(scorer, &other, false).gain;
-    if (other.gain <= random->gain)
+    other.gain = fit_loads(scorer, &other, false).gain;
+    if (other.gain <= structure->gain)
         return false;
-    *random = other;
+    *structure = other;
     return true;
 }
 
-/* The ways that gain most: one of each octave, then by steps that are halved. */
-static struct pb_tlb_structure find_random(struct scorer *scorer, size_t set_count)
+/* The ways that gain most: by steps from those of the structure on that are halved. */
+static void find_ways(struct scorer *scorer, struct pb_tlb_structure *structure)
 {
-    struct pb_tlb_structure random = {.coverage_bytes = scorer->units.coverage_bytes,
-                                      .set_count = set_count,
-                                      .is_equal = true,
-                                      .is_random = true};
-    bool is_better = false; /* at the last step */
-    uint32_t step;
+    for (uint32_t step = structure->ways[0] / 2; step > 0; step /= 2) {
+        uint32_t middle = structure->ways[0];
 
-    for (uint32_t ways = 2; ways < scorer->units.most; ways *= 2)
-        try_random(scorer, &random, ways);
-    for (step = random.ways[0] / 2; step > 0; step /= 2) {
-        uint32_t middle = random.ways[0];
-
-        is_better = try_random(scorer, &random, middle - step);
-        is_better |= try_random(scorer, &random, middle + step);
+        try_ways(scorer, structure, middle - step);
+        try_ways(scorer, structure, middle + step);
     }
-    while (is_better && (try_random(scorer, &random, random.ways[0] - 1) ||
-                         try_random(scorer, &random, random.ways[0] + 1)))
+    while (structure->gain > 0.0 && (try_ways(scorer, structure, structure->ways[0] - 1) ||
+                                     try_ways(scorer, structure, structure->ways[0] + 1)))
         ;
-    return random;
 }
 
-/* All ways that gain as much. */
-static void add_random(struct scorer *scorer, struct pb_tlb_structure random)
+/* One set of so large entries: first one number of ways of each octave. */
+static struct pb_tlb_structure find_one_set(struct scorer *scorer, enum pb_tlb_victims victims,
+                                            uint64_t coverage_bytes)
 {
-    double least = random.gain - PB_SAME_PREDICTION;
-    struct pb_tlb_structure other = random;
+    struct pb_tlb_structure one = {
+        .coverage_bytes = coverage_bytes, .set_count = 1, .is_equal = true, .victims = victims};
 
-    random.ways_high = random.ways[0];
-    for (other.ways[0] = random.ways[0] - 1;
-         other.ways[0] > 1 && fit_random(scorer, &other, false).gain >= least; other.ways[0]--)
-        random.ways[0] = other.ways[0];
-    for (other.ways[0] = random.ways_high + 1;
-         other.ways[0] < scorer->units.most && fit_random(scorer, &other, false).gain >= least;
-         other.ways[0]++)
-        random.ways_high = other.ways[0];
-    add_hypothesis(scorer, &random, 3.0 + (random.set_count > 1));
+    list_all(scorer, coverage_bytes);
+    for (uint32_t ways = 2; ways < scorer->units.most; ways *= 2)
+        try_ways(scorer, &one, ways);
+    find_ways(scorer, &one);
+    return one;
 }
 
 /*
- * Random victims, where loads speak against every order: any chance explains some of them, so that
- * the likeliest structure counts only if loads miss as often as by its chances. Where they do not,
- * the level is neither. A cache whose victims are random misses alike. Sets are tried only where
- * one set explains as much of what loads gain by themselves as a level has to.
+ * Structures next to one, by powers of two: entries of another size, another number of sets, or
+ * both, where the longer strides see no difference. Returns how many.
  */
-static void score_random(struct scorer *scorer, const struct coverage *coverages, size_t count)
-{
-    struct pb_tlb_ranking *ranking = scorer->ranking;
-    struct pb_tlb_structure best = {.gain = 0.0}, of_sets[RANDOM_SETS_MAX];
-    size_t tried = 0, sets = 0;
-    struct fit fit;
-    double bound;
+enum { NEIGHBOURS = 6 };
 
-    if (ranking->count == 0 || pb_tlb_is_cache_step(scorer->evidence, ranking->penalty_cycles))
-        return;
-    list_all(scorer, ranking->items[ranking->best].coverage_bytes);
-    if (is_explained(scorer))
-        return;
-    bound = pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles);
-    if (bound < ranking->items[ranking->best].score + PB_TLB_RANDOM_GAIN)
-        return;
+static struct pb_tlb_structure neighbour(struct scorer *scorer,
+                                         const struct pb_tlb_structure *structure, size_t which)
+{
+    static const struct {
+        int coverage, sets;
+    } moves[NEIGHBOURS] = {{-1, 1}, {-1, 0}, {0, 1}, {0, -1}, {1, 0}, {1, -1}};
+    struct pb_tlb_structure other = *structure;
+    int coverage = moves[which].coverage, sets = moves[which].sets;
+
+    other.gain = 0.0;
+    other.coverage_bytes =
+        coverage < 0 ? other.coverage_bytes / 2 : other.coverage_bytes << coverage;
+    other.set_count = sets < 0 ? other.set_count / 2 : other.set_count << sets;
+    if (coverage == 0)
+        other.ways[0] = sets < 0 ? other.ways[0] * 2 : other.ways[0] / 2;
+    if (other.coverage_bytes < least_coverage(scorer->evidence) ||
+        other.coverage_bytes > scorer->evidence->scans->most_bytes || other.set_count == 0 ||
+        other.set_count > SETS_MODULO_MAX)
+        return other;
+    list_all(scorer, other.coverage_bytes);
+    try_ways(scorer, &other, other.ways[0]);
+    find_ways(scorer, &other);
+    return other;
+}
+
+/* The likeliest of those that steps which gain lead to. */
+static struct pb_tlb_structure climb(struct scorer *scorer, struct pb_tlb_structure best)
+{
+    struct pb_tlb_structure from;
+
+    do {
+        from = best;
+        for (size_t i = 0; i < NEIGHBOURS && from.gain > 0.0; i++) {
+            struct pb_tlb_structure other = neighbour(scorer, &from, i);
+
+            best = other.gain > best.gain ? other : best;
+        }
+    } while (best.gain > from.gain);
+    return best;
+}
+
+/* The likeliest with such victims: from one set of the best coverages on. */
+static struct pb_tlb_structure find_victims(struct scorer *scorer, enum pb_tlb_victims victims,
+                                            const struct coverage *coverages, size_t count)
+{
+    struct pb_tlb_structure best = {.gain = 0.0};
+    size_t tried = 0;
+
     for (size_t i = 0; i < count && tried < RANDOM_COVERAGES; i++) {
-        struct pb_tlb_structure random;
+        struct pb_tlb_structure one;
 
         if (i > 0 && coverages[i].gain == coverages[i - 1].gain) /* no chase tells them apart */
             continue;
         tried++;
-        list_all(scorer, coverages[i].bytes);
-        random = find_random(scorer, 1);
-        best = random.gain > best.gain ? random : best;
+        one = find_one_set(scorer, victims, coverages[i].bytes);
+        best = one.gain > best.gain ? one : best;
     }
-    if (best.gain <= 0.0)
-        return;
-    list_all(scorer, best.coverage_bytes);
-    of_sets[sets++] = best;
-    while (sets < RANDOM_SETS_MAX && best.gain >= PB_TLB_LEVEL_SHARE * bound) {
-        of_sets[sets] = find_random(scorer, (size_t)1 << sets);
-        best = of_sets[sets].gain > best.gain ? of_sets[sets] : best;
-        sets++;
-    }
-    fit = fit_random(scorer, &best, true);
-    if (best.gain <= ranking->items[ranking->best].gain + UNLIKELY)
-        return;
-    if (fabs(fit.gain - fit.expected) > PB_TLB_RANDOM_SIGMAS * sqrt(fit.variance)) {
-        if (fit.gain > fit.expected || scorer->evidence->cache_share_most <= PB_TLB_L2_MISS_SHARE)
-            ranking->unexplained_entries = pb_tlb_entry_count(&best);
-        return;
-    }
-    for (size_t i = 0; i < sets; i++)
-        if (of_sets[i].gain > 0.0)
-            add_random(scorer, of_sets[i]);
-    for (size_t i = 0; i < count; i++) {
-        struct pb_tlb_structure smaller = best;
+    return climb(scorer, best);
+}
 
-        if (coverages[i].bytes >= best.coverage_bytes)
-            continue;
-        list_all(scorer, coverages[i].bytes);
-        smaller.coverage_bytes = coverages[i].bytes;
-        smaller.gain = fit_random(scorer, &smaller, false).gain;
-        add_random(scorer, smaller);
+/* Is every page looked up in every pass once it has begun to miss the levels before? */
+static bool is_sure_to_come(const struct pb_tlb_evidence *evidence)
+{
+    for (size_t i = 0; i < evidence->position; i++)
+        if (evidence->is_random[i])
+            return false;
+    return true;
+}
+
+/*
+ * LRU by single loads: where pages do not come in every pass, other ways may explain more than a
+ * few loads beside the noise do.
+ */
+static struct pb_tlb_structure refine_lru(struct scorer *scorer, struct pb_tlb_structure lru)
+{
+    struct pb_tlb_structure refined;
+
+    lru.gain = fit_loads(scorer, &lru, false).gain;
+    if (is_sure_to_come(scorer->evidence) || !lru.is_equal)
+        return lru;
+    refined = lru;
+    find_ways(scorer, &refined);
+    if (lru.mask_count == 0)
+        refined = climb(scorer, refined);
+    return refined.gain > lru.gain + UNLIKELY ? refined : lru;
+}
+
+/* All ways that gain as much. */
+static void add_range(struct scorer *scorer, struct pb_tlb_structure structure)
+{
+    double least = structure.gain - PB_SAME_PREDICTION;
+    struct pb_tlb_structure other = structure;
+
+    list_all(scorer, structure.coverage_bytes);
+    structure.ways_high = structure.ways[0];
+    for (other.ways[0] = structure.ways[0] - 1;
+         other.ways[0] > 1 && fit_loads(scorer, &other, false).gain >= least; other.ways[0]--)
+        structure.ways[0] = other.ways[0];
+    for (other.ways[0] = structure.ways_high + 1;
+         other.ways[0] < scorer->units.most && fit_loads(scorer, &other, false).gain >= least;
+         other.ways[0]++)
+        structure.ways_high = other.ways[0];
+    add_hypothesis(scorer, &structure, 3.0 + (structure.set_count > 1));
+}
+
+/* The best one, what lies next to it, and smaller entries that no chase tells from its own. */
+static void add_alike(struct scorer *scorer, const struct pb_tlb_structure *best)
+{
+    struct pb_tlb_structure other = *best;
+
+    if (!best->is_equal || best->mask_count > 0) {
+        list_all(scorer, best->coverage_bytes);
+        add_hypothesis(scorer, &other, 4.0 + (double)(best->set_count + best->mask_count));
+        return;
     }
+    add_range(scorer, *best);
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        other = neighbour(scorer, best, i);
+        if (other.gain > fmax(0.0, best->gain - UNLIKELY))
+            add_range(scorer, other);
+    }
+    for (size_t k = 2; best->coverage_bytes >> k >= least_coverage(scorer->evidence); k++) {
+        other = *best;
+        other.coverage_bytes >>= k;
+        for (int sets = 0; sets < 2; sets++) {
+            other.set_count = sets == 0 ? best->set_count : best->set_count << k;
+            if (other.set_count > (size_t)1 << PB_TLB_PARITIES_MAX)
+                continue;
+            other.gain = fit_loads(scorer, &other, false).gain;
+            if (other.gain >= best->gain - UNLIKELY)
+                add_range(scorer, other);
+        }
+    }
+}
+
+/*
+ * All victims, where places do not begin to miss as by LRU: the likeliest explains the level only
+ * if loads miss as often as by its chances. A cache misses by chance as well.
+ */
+static void score_victims(struct scorer *scorer, const struct coverage *coverages, size_t count)
+{
+    struct pb_tlb_ranking *ranking = scorer->ranking;
+    struct pb_tlb_structure finalists[PB_TLB_VICTIMS] = {{.gain = 0.0}};
+    struct fit fit;
+    int best = PB_TLB_LRU;
+    double bound;
+
+    if (ranking->count == 0)
+        return;
+    finalists[PB_TLB_LRU] = ranking->items[ranking->best];
+    list_all(scorer, finalists[PB_TLB_LRU].coverage_bytes);
+    if (is_explained(scorer))
+        return;
+    bound = pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles);
+    finalists[PB_TLB_LRU] = refine_lru(scorer, finalists[PB_TLB_LRU]);
+    for (int i = 1; i < PB_TLB_VICTIMS; i++) {
+        if (i == PB_TLB_RANDOM && pb_tlb_is_cache_step(scorer->evidence, ranking->penalty_cycles))
+            continue;
+        finalists[i] = find_victims(scorer, (enum pb_tlb_victims)i, coverages, count);
+        if (finalists[i].gain > fmax(0.0, finalists[best].gain + (best == 0 ? UNLIKELY : 0.0)))
+            best = i;
+    }
+    fit = fit_loads(scorer, &finalists[best], true);
+    if (best == PB_TLB_RANDOM && is_misfit(&fit) &&
+        scorer->evidence->cache_share_most > PB_TLB_L2_MISS_SHARE) {
+        best = PB_TLB_LRU;
+        fit = fit_loads(scorer, &finalists[best], true);
+    }
+    if (best == PB_TLB_LRU && is_sure_to_come(scorer->evidence))
+        return; /* it is judged by where its places begin to miss */
+    ranking->is_misfit = is_misfit(&fit);
+    ranking->bound = bound;
+    ranking->count = ranking->best = 0;
+    add_alike(scorer, &finalists[best]);
 }
 
 /*
@@ -1450,7 +1718,8 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
     if (status == PB_OK) {
         score_smaller(scorer);
         find_all_open_bits(scorer);
-        score_random(scorer, coverages, coverage_count);
+        score_victims(scorer, coverages, coverage_count);
+        status = scorer->status;
     }
     return status;
 }
@@ -1458,14 +1727,14 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
 enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double least,
                            bool one_set, struct pb_tlb_ranking *ranking_out, struct pb_error *err)
 {
-    struct scorer scorer = {.evidence = evidence, .ranking = ranking_out};
+    struct scorer scorer = {.evidence = evidence, .ranking = ranking_out, .err = err};
     double bound = pb_tlb_weigh(evidence, penalty_cycles);
     enum pb_status status = PB_OK;
 
     ranking_out->penalty_cycles = penalty_cycles;
     ranking_out->bound = bound;
     ranking_out->count = ranking_out->best = 0;
-    ranking_out->unexplained_entries = 0.0;
+    ranking_out->is_misfit = false;
     if (bound - 3.0 * PB_TLB_PARAMETER_PRICE <= least)
         return PB_OK;
     status = allocate(&scorer, err);
@@ -1479,15 +1748,21 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
                             const struct pb_tlb_structure *structure, double penalty_cycles,
                             struct pb_tlb_check *check_out, struct pb_error *err)
 {
-    struct scorer scorer = {.evidence = evidence};
+    struct scorer scorer = {.evidence = evidence, .err = err};
     enum pb_status status = allocate(&scorer, err);
+    uint32_t **onset_pages = evidence->onset_pages[evidence->level_count];
+    float **lookup = evidence->lookup_chance[evidence->level_count];
 
     if (status == PB_OK) {
-        uint32_t **onset_pages = evidence->onset_pages[evidence->level_count];
-
         list_all(&scorer, structure->coverage_bytes);
-        for (size_t s = 0; s < evidence->scans->count; s++)
+        make_tree(&scorer, structure);
+        for (size_t s = 0; s < evidence->scans->count && scorer.status == PB_OK; s++) {
             predict_onsets(&scorer, structure, s, onset_pages[s]);
+            predict_lookups(&scorer, structure, s, lookup[s]);
+        }
+        status = scorer.status;
+    }
+    if (status == PB_OK) {
         if (check_out != NULL) {
             *check_out = (struct pb_tlb_check){0, 0, 0, 0};
             pb_tlb_weigh(evidence, penalty_cycles);
@@ -1497,13 +1772,16 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
         }
         for (size_t i = evidence->level_count; i > evidence->position; i--) {
             evidence->onset_pages[i] = evidence->onset_pages[i - 1];
+            evidence->lookup_chance[i] = evidence->lookup_chance[i - 1];
             evidence->penalty_cycles[i] = evidence->penalty_cycles[i - 1];
             evidence->is_random[i] = evidence->is_random[i - 1];
             evidence->coverage_bytes[i] = evidence->coverage_bytes[i - 1];
         }
         evidence->onset_pages[evidence->position] = onset_pages;
+        evidence->lookup_chance[evidence->position] = lookup;
         evidence->penalty_cycles[evidence->position] = penalty_cycles;
-        evidence->is_random[evidence->position] = structure->is_random;
+        evidence->is_random[evidence->position] =
+            structure->victims != PB_TLB_LRU || !is_sure_to_come(evidence);
         evidence->coverage_bytes[evidence->position] = structure->coverage_bytes;
         evidence->level_count++;
     }
@@ -1514,13 +1792,16 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
 void pb_tlb_drop(struct pb_tlb_evidence *evidence)
 {
     uint32_t **onset_pages = evidence->onset_pages[evidence->position];
+    float **lookup = evidence->lookup_chance[evidence->position];
 
     evidence->level_count--;
     for (size_t i = evidence->position; i < evidence->level_count; i++) {
         evidence->onset_pages[i] = evidence->onset_pages[i + 1];
+        evidence->lookup_chance[i] = evidence->lookup_chance[i + 1];
         evidence->penalty_cycles[i] = evidence->penalty_cycles[i + 1];
         evidence->is_random[i] = evidence->is_random[i + 1];
         evidence->coverage_bytes[i] = evidence->coverage_bytes[i + 1];
     }
     evidence->onset_pages[evidence->level_count] = onset_pages;
+    evidence->lookup_chance[evidence->level_count] = lookup;
 }

@@ -6,7 +6,8 @@
  * entries from the chase on with which more of them are looked up than it has ways, and none
  * before; of several pages of an entry only the first one can miss. What one level misses is looked
  * up in the next. With random victims every entry of a set that overflows misses with a chance
- * that follows from the ways and the number of entries: the loads are weighed one by one.
+ * that follows from the ways and the number of entries, and tree-PLRU is replayed: the loads are
+ * weighed one by one.
  */
 #ifndef PB_ANALYSIS_TLB_STRUCTURE_H
 #define PB_ANALYSIS_TLB_STRUCTURE_H
@@ -20,6 +21,8 @@
 
 enum { PB_TLB_PARITIES_MAX = 12, PB_TLB_UNEQUAL_MAX = 256, PB_TLB_HYPOTHESES_MAX = 128 };
 
+enum pb_tlb_victims { PB_TLB_LRU, PB_TLB_RANDOM, PB_TLB_TREE, PB_TLB_VICTIMS };
+
 struct pb_tlb_structure {
     uint64_t coverage_bytes; /* of an entry */
     size_t set_count;
@@ -30,8 +33,8 @@ struct pb_tlb_structure {
     bool is_guessed;                     /* other parities predict as much */
     uint32_t entry_count; /* or where sets have unequal ways, set_at[its rest by these] */
     uint8_t set_at[PB_TLB_UNEQUAL_MAX];
-    bool is_random; /* victims are: is_equal, and the sets that the entry number modulo them says */
-    bool is_equal;  /* all sets have ways[0] */
+    enum pb_tlb_victims victims; /* not LRU: is_equal, and sets are the entry number modulo them */
+    bool is_equal;               /* all sets have ways[0] */
     uint32_t ways[PB_LIST_MAX];
     uint32_t ways_high; /* where is_equal: up to so many predict the same */
     double gain;        /* log likelihood above that of no level at all */
@@ -43,7 +46,7 @@ struct pb_tlb_ranking {
     double penalty_cycles, bound; /* no structure gains more */
     struct pb_tlb_structure items[PB_TLB_HYPOTHESES_MAX];
     size_t count, best;
-    double unexplained_entries; /* of random victims that gain more but miss other than by chance */
+    bool is_misfit; /* loads miss other than by the best one's chances */
 };
 
 /*

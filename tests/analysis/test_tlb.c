@@ -277,23 +277,6 @@ static void test_tlb__spikes_take_no_page_from_its_set(void **state)
     }
 }
 
-/* Its pages begin to miss in groups that add up to all of it. */
-static void test_tlb__a_tree_plru_shows_no_sets(void **state)
-{
-    struct blind_profile profile = planted_device();
-    struct pb_parameters parameters = {0};
-
-    (void)state;
-    profile.tlbs[0] = planted_level(2 * mib, 20, 1, (const uint32_t[]){16});
-    profile.tlbs[0].policy = "plru";
-    selected_infer_drawn(&profile, planted_tests, &parameters);
-    assert_number(&parameters, "tlb_l1", "entry_count", 16.0, 0.0);
-    assert_open(&parameters, "tlb_l1", "way_counts", "not LRU");
-    assert_open(&parameters, "tlb_l1", "set_count", "not LRU");
-    assert_open(&parameters, "tlb_l1", "index_masks", "not LRU");
-    pb_parameters_clear(&parameters);
-}
-
 /* Their pages miss by chance, more of them with more pages: LRU with more entries comes close. */
 static void test_tlb__random_victims_show_by_how_many_loads_miss(void **state)
 {
@@ -320,7 +303,6 @@ int main(void)
         cmocka_unit_test(test_tlb__entries_that_hit_one_level_are_not_counted_in_the_next),
         cmocka_unit_test(test_tlb__sets_of_larger_entries_overflow_one_page_apart),
         cmocka_unit_test(test_tlb__small_sets_are_no_span),
-        cmocka_unit_test(test_tlb__a_tree_plru_shows_no_sets),
         cmocka_unit_test(test_tlb__random_victims_show_by_how_many_loads_miss),
         cmocka_unit_test(test_tlb__pages_smaller_than_strides_are_found),
         cmocka_unit_test(test_tlb__spikes_take_no_page_from_its_set),

@@ -178,22 +178,6 @@ static void test_levels__penalties_that_add_up_to_a_cache_step_are_two(void **st
     assert_recovered(4000060);
 }
 
-/* A set that is no LRU begins to miss with the entry beyond its ways, but not as a whole. */
-static void test_levels__a_tree_plru_shows_its_entries_alone(void **state)
-{
-    struct blind_profile profile = planted_device();
-    struct pb_parameters parameters;
-
-    (void)state;
-    profile.tlbs[0] = planted_level((uint64_t)2 << 20, 20, 1, (const uint32_t[]){16});
-    profile.tlbs[0].policy = "plru";
-    infer(&profile, &parameters);
-    assert_number(&parameters, "tlb_l1", "entry_count", 16.0, 0.0);
-    assert_open(&parameters, "tlb_l1", "way_counts", "not LRU");
-    assert_open(&parameters, "tlb_l1", "set_count", "not LRU");
-    pb_parameters_clear(&parameters);
-}
-
 /* Both levels of a synthetic device. */
 static void assert_two_levels(struct blind_profile *profile, struct blind_tlb first,
                               struct blind_tlb second)
@@ -207,6 +191,52 @@ static void assert_two_levels(struct blind_profile *profile, struct blind_tlb fi
     assert_level(&parameters, 1, &second);
     assert_open(&parameters, "tlb_l3", "reach_bytes", "show 2 levels");
     pb_parameters_clear(&parameters);
+}
+
+/* A tree of 14 ways begins to miss one entry after the other: random victims of 8 come close. */
+static void test_levels__tree_plru_is_found(void **state)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    struct blind_profile profile = planted_device();
+    struct blind_tlb first = planted_level(2 * mib, 20, 1, (const uint32_t[]){16});
+
+    (void)state;
+    for (uint32_t ways = 16; ways >= 14; ways -= 2) {
+        first.ways[0] = ways;
+        first.policy = "plru";
+        assert_two_levels(&profile, first, planted_level(2 * mib, 60, 1, (const uint32_t[]){200}));
+    }
+}
+
+/* That all ways are full makes one miss bring others: 140 ways, not 139. */
+static void test_levels__random_victims_are_counted_exactly(void **state)
+{
+    (void)state;
+    assert_recovered(7500003);
+}
+
+/* All strides but the finest come to one set of two. */
+static void test_levels__random_victims_of_sets_of_small_entries_are_found(void **state)
+{
+    static const uint64_t kib = 1 << 10;
+    struct blind_profile profile = planted_device();
+    struct blind_tlb second = planted_level(64 * kib, 60, 2, (const uint32_t[]){87, 87});
+
+    (void)state;
+    second.policy = "random";
+    assert_two_levels(&profile, planted_level(64 * kib, 20, 1, (const uint32_t[]){16}), second);
+}
+
+/* What hits the first level now and then does not come to the second, which keeps others then. */
+static void test_levels__lru_behind_random_victims_is_found(void **state)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    struct blind_profile profile = planted_device();
+    struct blind_tlb first = planted_level(2 * mib, 20, 1, (const uint32_t[]){16});
+
+    (void)state;
+    first.policy = "random";
+    assert_two_levels(&profile, first, planted_level(2 * mib, 60, 1, (const uint32_t[]){48}));
 }
 
 /* A set of the first level that overflows sends several entries to the second at once. */
@@ -262,7 +292,10 @@ int main(void)
         cmocka_unit_test(test_levels__hashed_sets_are_found),
         cmocka_unit_test(test_levels__caches_and_spikes_are_none),
         cmocka_unit_test(test_levels__penalties_that_add_up_to_a_cache_step_are_two),
-        cmocka_unit_test(test_levels__a_tree_plru_shows_its_entries_alone),
+        cmocka_unit_test(test_levels__tree_plru_is_found),
+        cmocka_unit_test(test_levels__random_victims_are_counted_exactly),
+        cmocka_unit_test(test_levels__random_victims_of_sets_of_small_entries_are_found),
+        cmocka_unit_test(test_levels__lru_behind_random_victims_is_found),
         cmocka_unit_test(test_levels__unequal_sets_behind_unequal_ones_are_found),
         cmocka_unit_test(test_levels__a_penalty_next_to_a_cache_step_is_told),
         cmocka_unit_test(test_levels__spikes_take_no_page_from_its_set),
