@@ -82,7 +82,7 @@
 /*
  * Policies by replay. Of the accesses this share may contradict the policy that is right (latencies
  * beside the noise; the ten shipped profiles: at most 1e-4 in all), and to be stated it must lead
- * every other one by so many accesses, since those of one chase depend on each other (a lap over
+ * every other one by so many accesses, since those of one chase depend on each other (a pass over
  * the lines of a set is the least that tells two policies apart, up to 64 accesses), and by so many
  * times its own contradictions. Of the ten shipped profiles and the recorded H100s and H200s, one
  * seed each, no policy that was stated by these was wrong.

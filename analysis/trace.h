@@ -46,7 +46,7 @@ double pb_point_average(const struct pb_point *point);
 enum pb_status pb_trace_collect(const struct pb_series *series, const struct pb_pick *pick,
                                 struct pb_sample *cycles_out, struct pb_error *err);
 
-/* Averages of the matching laps, in order; may be none. */
+/* Averages of the matching passes, in order; may be none. */
 enum pb_status pb_pass_collect(const struct pb_series *series, const struct pb_pick *pick,
                                struct pb_sample *cycles_out, struct pb_error *err);
 

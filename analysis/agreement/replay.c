@@ -17,10 +17,10 @@ enum {
     CYCLES_MAX = 4096,                   /* latencies with a class of their own */
     SEARCHED_LINES_MAX = 64,             /* lines of a set that may be just full */
     REFERENCE_MIN = 256,                 /* accesses that show a spread */
-    FEW_LINES = 16,                      /* of an L2: a part of it that crowds no set */
+    FEW_LINES = 16,                      /* of an L2: a part of it that overflows no set */
     AHEAD_BYTES = 8192,                  /* from load to load, that a prefetch may follow */
     FETCHED_AT_ONCE = 8,                 /* loads, at least, of passes that show fetching */
-    LOST_PER_WAY = 4                     /* misses of a lap for each line that is too many */
+    LOST_PER_WAY = 4                     /* misses of a pass for each line that is too many */
 };
 
 /* Of a spread that no chase showed: of the latency, and cycles. */
@@ -33,7 +33,7 @@ static const double spread_quantile = 0.005, dram_quantile = 0.0005;
 static const double drawn_sigmas = 4.0, drawn_share = 0.01;
 
 /* Of what L2 holds: the least of passes whose lines do not stay. */
-static const double walked_again = 1.2;
+static const double loaded_again = 1.2;
 
 /* What L2 holds of a chase's lines when it is launched. */
 enum preparation {
@@ -431,10 +431,10 @@ struct stage {
     struct pb_model_cache *cache; /* NULL: its shape is not known */
     enum preparation before;      /* what it held when the launch began */
     uint8_t reason;               /* what its lookups are uncertain for */
-    bool is_scattered;            /* its sets are not known, and the chase may crowd them; */
+    bool is_scattered;            /* its sets are not known, and the chase may overflow them; */
     bool is_roomy;                /* or hold all of the chase's lines: it need not run */
     bool is_drawn;                /* victims are, and by the lines of its sets alone */
-    bool is_unsettling;           /* what misses it in one lap need not miss it in the next one */
+    bool is_unsettling;           /* what misses it in one pass need not miss it in the next one */
 };
 
 /* One chase under way. */
@@ -445,23 +445,23 @@ struct launch {
     struct stage caches[PB_MODEL_DEPTH_MAX]; /* [way->count] */
     struct stage tlbs[PB_MODEL_TLBS_MAX];    /* [route->tlbs - 1] */
     enum preparation l2;
-    uint64_t laps;            /* that are complete */
+    uint64_t passes;          /* that are complete */
     uint64_t last, last_line; /* addresses of the load before; UINT64_MAX: none */
-    bool is_unsettled;        /* this lap found what the next one need not find */
-    bool is_walked;           /* all slots were loaded before, in this launch */
+    bool is_unsettled;        /* this pass found what the next one need not find */
+    bool is_loaded;           /* all slots were loaded before, in this launch */
     struct draws draws;
     uint64_t lost;      /* contradicted hits of the first cache */
     uint64_t lost_line; /* of which they are; UINT64_MAX: of several */
 };
 
-/* What a level held before shows in the first lap only: later misses are of what was evicted. */
+/* What a level held before shows in the first pass only: later misses are of what was evicted. */
 static inline enum finding look_up(const struct launch *launch, const struct stage *stage,
                                    uint64_t address)
 {
     bool is_hit, is_certain;
 
     if (stage->is_roomy)
-        return stage->is_scattered ? OPEN_PARAMETER : launch->laps > 0 ? HITS : OPEN_LAUNCH;
+        return stage->is_scattered ? OPEN_PARAMETER : launch->passes > 0 ? HITS : OPEN_LAUNCH;
     if (stage->cache == NULL)
         return OPEN_PARAMETER;
     is_hit = pb_model_cache_touch(stage->cache, address, &is_certain);
@@ -469,8 +469,8 @@ static inline enum finding look_up(const struct launch *launch, const struct sta
         return !stage->is_drawn ? OPEN_PARAMETER : is_hit ? DRAWN_HIT : DRAWN_MISS;
     if (is_hit)
         return stage->is_scattered ? OPEN_PARAMETER : HITS;
-    if (launch->laps > 0 || stage->before == FLUSHED)
-        return stage->is_scattered && launch->laps > 0 ? OPEN_PARAMETER : MISSES;
+    if (launch->passes > 0 || stage->before == FLUSHED)
+        return stage->is_scattered && launch->passes > 0 ? OPEN_PARAMETER : MISSES;
     if (stage->before == UNKNOWN)
         return OPEN_LAUNCH;
     return stage->is_scattered ? OPEN_PARAMETER : HITS;
@@ -510,7 +510,7 @@ static bool is_fetched(const struct launch *launch, const struct pb_model_level 
 {
     return level->prefetch_bytes > 0 && address > launch->last_line &&
            address - launch->last_line <= AHEAD_BYTES &&
-           (launch->replay->fetches_again || !launch->is_walked);
+           (launch->replay->fetches_again || !launch->is_loaded);
 }
 
 static inline enum finding ask_cache(const struct launch *launch, const struct stage *stage,
@@ -552,7 +552,7 @@ static uint32_t ask_caches(struct launch *launch, uint64_t address, struct predi
                 prediction->drawn_depth = (uint8_t)(c + 1);
                 prediction->is_drawn_miss = found == DRAWN_MISS;
             }
-            launch->is_unsettled = true; /* the next lap is drawn anew */
+            launch->is_unsettled = true; /* the next pass is drawn anew */
         }
         if (found >= OPEN_PARAMETER) {
             prediction->is_open = true;
@@ -798,7 +798,7 @@ static enum pb_status excuse_full(struct launch *launch, const struct pb_point *
     const struct pb_replay *replay = launch->replay;
     size_t cache = launch->way->caches[0], count = 0, ways, holds;
     const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-    uint64_t laps = accesses->count / sequence->period + 1, most, *lines = NULL;
+    uint64_t passes = accesses->count / sequence->period + 1, most, *lines = NULL;
     enum pb_status status;
 
     if (launch->lost == 0 || !level->has_sets || level->is_chip_wide || level->way_counts != NULL)
@@ -811,12 +811,12 @@ static enum pb_status excuse_full(struct launch *launch, const struct pb_point *
     free(lines);
     if (status != PB_OK || count < holds)
         return status;
-    most = laps * (count + 1 - holds) * LOST_PER_WAY * ways;
+    most = passes * (count + 1 - holds) * LOST_PER_WAY * ways;
     excuse(launch, launch->lost < most ? launch->lost : most, FULL, counts);
     return PB_OK;
 }
 
-/* How many of the lines must miss in each lap, whatever the policy: more than the sets have ways.
+/* How many of the lines must miss in each pass, whatever the policy: more than the sets have ways.
  */
 static uint64_t count_surplus(struct pb_replay *replay, size_t cache, const uint64_t *lines,
                               size_t count)
@@ -824,7 +824,7 @@ static uint64_t count_surplus(struct pb_replay *replay, size_t cache, const uint
     const struct pb_model_level *level = &replay->hierarchy->caches[cache];
     uint64_t most =
         replay->fits[cache] < level->fits_bytes ? replay->fits[cache] : level->most_bytes;
-    uint64_t holds = most / level->shape.line_bytes, surplus = 0, crowd = 0;
+    uint64_t holds = most / level->shape.line_bytes, surplus = 0, overflow = 0;
 
     holds += holds / PB_MODEL_SLACK;
     if (most > 0 && count > holds)
@@ -836,14 +836,14 @@ static uint64_t count_surplus(struct pb_replay *replay, size_t cache, const uint
         size_t set = pb_model_cache_set(replay->caches[cache], lines[i] * level->shape.line_bytes);
         size_t ways = level->way_counts != NULL ? level->way_counts[set] : level->shape.way_count;
 
-        crowd += ++replay->misses[set] > ways;
+        overflow += ++replay->misses[set] > ways;
     }
-    return crowd > surplus ? crowd : surplus;
+    return overflow > surplus ? overflow : surplus;
 }
 
 /*
  * Open accesses of the path's first cache: which of them miss is not known, but of n lines in w
- * ways, n - w miss in every lap. What is lacking of these misses contradicts.
+ * ways, n - w miss in every pass. What is lacking of these misses contradicts.
  */
 static enum pb_status demand_misses(const struct launch *launch, const struct pb_point *point,
                                     const struct pb_sequence *sequence,
@@ -853,11 +853,11 @@ static enum pb_status demand_misses(const struct launch *launch, const struct pb
     struct pb_replay *replay = launch->replay;
     size_t cache = launch->way->caches[0], line_count = 0;
     const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-    uint64_t laps = accesses->count / sequence->period, missed = 0, lacking, *lines = NULL;
+    uint64_t passes = accesses->count / sequence->period, missed = 0, lacking, *lines = NULL;
     uint32_t hits = (UINT32_C(1) << TLBS_MAX) - 1;
     enum pb_status status;
 
-    if (laps == 0 || level->shape.line_bytes == 0 || replay->caches[cache] == NULL)
+    if (passes == 0 || level->shape.line_bytes == 0 || replay->caches[cache] == NULL)
         return PB_OK;
     for (size_t i = 0; i < accesses->count; i++) {
         uint32_t seen = answers_of(launch->route, pb_access_cycles(accesses, i));
@@ -867,7 +867,7 @@ static enum pb_status demand_misses(const struct launch *launch, const struct pb
     status = list_lines(level, point, sequence, &lines, &line_count, err);
     if (status != PB_OK)
         return status;
-    lacking = laps * count_surplus(replay, cache, lines, line_count);
+    lacking = passes * count_surplus(replay, cache, lines, line_count);
     free(lines);
     lacking = lacking > missed ? lacking - missed : 0;
     if (lacking > counts->by_reason[replay->cache_reasons[cache]])
@@ -905,7 +905,7 @@ static enum preparation preparation_of(const char *test, const struct pb_point *
     return point->is_prefilled != 0 ? FILLED : point->is_flushed != 0 ? FLUSHED : UNKNOWN;
 }
 
-/* The part of memory that a chase walks. */
+/* The part of memory that a chase covers. */
 struct reach {
     uint64_t first, bytes; /* from its first slot to its last */
 };
@@ -925,8 +925,8 @@ static struct reach reach_of(const struct pb_sequence *sequence)
 
 /*
  * Is the chase more than a level of unknown sets surely holds? That was seen of arrays without
- * gaps; a few lines beside one may crowd a set, but no more than the slack. An L2 takes physical
- * addresses, which scatter lines over its sets: a few of them crowd none.
+ * gaps; a few lines beside one may overflow a set, but no more than the slack. An L2 takes physical
+ * addresses, which scatter lines over its sets: a few of them overflow none.
  */
 static bool is_scattered(const struct pb_model_level *level, uint64_t fits_bytes,
                          const struct pb_sequence *sequence, const struct reach *reach)
@@ -961,9 +961,9 @@ static bool draws_victims(const struct pb_model_level *level, uint64_t fits_byte
 }
 
 /*
- * Lap after lap alike, an LRU's level that sees all loads finds from the second lap on what it will
- * always find: so does one that is open wherever a set overflows. What lies behind may see other
- * misses in the lap after, and other policies may need more laps.
+ * Pass after pass alike, an LRU's level that sees all loads finds from the second pass on what it
+ * will always find: so does one that is open wherever a set overflows. What lies behind may see
+ * other misses in the pass after, and other policies may need more passes.
  */
 static bool is_unsettling(const struct pb_model_level *level, size_t depth)
 {
@@ -994,7 +994,7 @@ static struct stage cache_stage(const struct launch *launch, size_t depth,
                           .is_unsettling = is_unsettling(level, depth)};
 }
 
-/* is_alone: the launch sees all laps. */
+/* is_alone: the launch sees all passes. */
 static void set_stages(struct launch *launch, const struct pb_point *point,
                        const struct pb_sequence *sequence, enum preparation tlbs, bool is_alone)
 {
@@ -1057,7 +1057,7 @@ static void prefill(struct launch *launch, const struct pb_point *point,
         launch->last_line = line_address(point, offset);
     }
     launch->is_unsettled = false;
-    launch->is_walked = true;
+    launch->is_loaded = true;
 }
 
 /* The launch that load t is one of: of warm loads, some may go another way. */
@@ -1074,8 +1074,8 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
                 const struct pb_sequence *sequence, const struct pb_accesses *accesses,
                 struct pb_agreement_counts *counts)
 {
-    struct prediction *lap = launch->replay->predictions;
-    uint64_t end = sequence->warm + accesses->count, laps = 0;
+    struct prediction *pass = launch->replay->predictions;
+    uint64_t end = sequence->warm + accesses->count, passes = 0;
     const struct pb_model_cache *first = launch->replay->caches[launch->way->caches[0]];
     const struct pb_model_level *level = &launch->replay->hierarchy->caches[launch->way->caches[0]];
     uint32_t *by_set = level->has_sets && !level->is_chip_wide ? launch->replay->misses : NULL;
@@ -1088,14 +1088,14 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
             uint64_t page = point->base_address + sequence->offset_bytes[slot];
 
             address = line_address(point, sequence->offset_bytes[slot]);
-            lap[slot] = predict(launch_at(t, launch, warm_launch, point, sequence), page, address);
+            pass[slot] = predict(launch_at(t, launch, warm_launch, point, sequence), page, address);
             launch->last = warm_launch->last = page;
             launch->last_line = warm_launch->last_line = address;
         }
         if (t >= sequence->warm &&
-            compare(launch, &lap[slot], pb_access_cycles(accesses, (size_t)(t - sequence->warm)),
+            compare(launch, &pass[slot], pb_access_cycles(accesses, (size_t)(t - sequence->warm)),
                     counts) &&
-            first != NULL && is_first_hit(&lap[slot])) {
+            first != NULL && is_first_hit(&pass[slot])) {
             address = line_address(point, sequence->offset_bytes[slot]);
             count_lost(launch, pb_model_cache_line(first, address));
             if (by_set != NULL)
@@ -1104,11 +1104,11 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
         if (++slot < sequence->period)
             continue;
         slot = 0;
-        launch->laps = warm_launch->laps = ++laps;
-        launch->is_walked = warm_launch->is_walked = true;
-        is_steady |= warm_launch == launch && laps > 1 && !launch->is_unsettled;
+        launch->passes = warm_launch->passes = ++passes;
+        launch->is_loaded = warm_launch->is_loaded = true;
+        is_steady |= warm_launch == launch && passes > 1 && !launch->is_unsettled;
         launch->is_unsettled = false;
-        if (is_steady && t < sequence->warm) { /* on to the last lap before the record */
+        if (is_steady && t < sequence->warm) { /* on to the last pass before the record */
             uint64_t left = sequence->warm - t - 1;
 
             t += left - left % sequence->period;
@@ -1340,7 +1340,7 @@ static void note_fetches(struct pb_replay *replay, const struct pb_series *serie
         struct pb_accesses accesses = pb_point_accesses(series, point);
 
         if (strncmp(point->order, "sequential", PB_NAME_LENGTH) != 0 || point->is_prefilled == 0 ||
-            (double)point->footprint_bytes < walked_again * (double)l2->most_bytes ||
+            (double)point->footprint_bytes < loaded_again * (double)l2->most_bytes ||
             FETCHED_AT_ONCE * point->stride_bytes > l2->prefetch_bytes)
             continue;
         for (size_t i = 0; i < accesses.count; i++)

@@ -60,7 +60,7 @@ static size_t period_of(const struct pb_accesses *accesses)
     return i;
 }
 
-/* The record as a whole lap: its first load is load `warm` of the launch. */
+/* The record as a whole pass: its first load is load `warm` of the launch. */
 static void wrap(const struct pb_accesses *accesses, struct pb_sequence *sequence)
 {
     size_t at = (size_t)(sequence->warm % sequence->period);
@@ -169,7 +169,7 @@ static int compare_numbers(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Is every load of another line? A lap by several words of each line is longer than it shows. */
+/* Is every load of another line? A pass by several words of each line is longer than it shows. */
 static enum pb_status see_lines(const struct pb_point *point, const struct pb_accesses *accesses,
                                 bool *are_different_out, struct pb_error *err)
 {
@@ -195,23 +195,24 @@ static enum pb_status see_lines(const struct pb_point *point, const struct pb_ac
 }
 
 /*
- * From the record alone: all of the launch where nothing came before, else a lap of it, whose
+ * From the record alone: all of the launch where nothing came before, else a pass of it, whose
  * length the point says or repeated slots show.
  */
 static enum pb_status try_record(const struct pb_point *point, const struct pb_accesses *accesses,
                                  struct pb_sequence *sequence, struct pb_error *err)
 {
     bool is_said = point->slots > 0 && point->slots <= accesses->count;
-    size_t lap = is_said ? (size_t)point->slots : period_of(accesses);
-    bool is_lap = is_said || lap < accesses->count;
-    enum pb_status status = allocate(sequence, lap, err);
+    size_t pass = is_said ? (size_t)point->slots : period_of(accesses);
+    bool is_pass = is_said || pass < accesses->count;
+    enum pb_status status = allocate(sequence, pass, err);
 
     if (status != PB_OK)
         return status;
     wrap(accesses, sequence);
-    if (!is_lap && point->slots == 0 && sequence->warm > 0 && lap > 0 && sequence->warm % lap == 0)
-        status = see_lines(point, accesses, &is_lap, err);
-    sequence->is_known = is_lap && fits(sequence, accesses);
+    if (!is_pass && point->slots == 0 && sequence->warm > 0 && pass > 0 &&
+        sequence->warm % pass == 0)
+        status = see_lines(point, accesses, &is_pass, err);
+    sequence->is_known = is_pass && fits(sequence, accesses);
     return status;
 }
 

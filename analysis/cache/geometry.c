@@ -70,34 +70,35 @@ static enum pb_load_class observe(const struct pb_cache_level *level, double cyc
 static void add_chase(const struct pb_cache_level *level, const struct pb_point *point,
                       enum pb_chase_kind kind, struct pb_cache_chases *chases, unsigned char *seen)
 {
-    struct pb_accesses walk = pb_point_accesses(level->series, point);
+    struct pb_accesses accesses = pb_point_accesses(level->series, point);
     uint64_t added = point->footprint_bytes - point->stride_bytes;
     bool has_added = kind == PB_CHASE_CONFLICT;
     struct pb_cache_chase chase = {.kind = kind,
                                    .base = point->base_address,
                                    .stride_bytes = point->stride_bytes,
-                                   .array_bytes = has_added ? (walk.count - 1) * point->stride_bytes
-                                                            : point->footprint_bytes,
+                                   .array_bytes = has_added
+                                                      ? (accesses.count - 1) * point->stride_bytes
+                                                      : point->footprint_bytes,
                                    .added = point->base_address + added,
-                                   .offset_bytes = walk.index_bytes,
+                                   .offset_bytes = accesses.index_bytes,
                                    .seen = seen,
-                                   .count = walk.count,
+                                   .count = accesses.count,
                                    .first_missing = chases->missing_count,
                                    .is_shuffled = begins_with(point->phase, "conflict_shuffled"),
-                                   .in_pieces = point->window < walk.count};
+                                   .in_pieces = point->window < accesses.count};
 
-    for (size_t i = 0; i < walk.count; i++) {
-        double cycles = pb_access_cycles(&walk, i);
+    for (size_t i = 0; i < accesses.count; i++) {
+        double cycles = pb_access_cycles(&accesses, i);
 
         seen[i] = (unsigned char)observe(level, cycles);
         /* the added line may lie in a page of its own: slow by more than the cache's miss */
-        if (has_added && walk.index_bytes[i] == added) {
+        if (has_added && accesses.index_bytes[i] == added) {
             chase.added_missed |= cycles >= level->classes.miss.low;
         } else if (seen[i] == PB_OBSERVED_MISS) {
             chase.misses++;
             if (has_added)
                 chases->missing[chases->missing_count++] =
-                    point->base_address + walk.index_bytes[i];
+                    point->base_address + accesses.index_bytes[i];
         }
     }
     chases->items[chases->count++] = chase;
@@ -186,7 +187,7 @@ static void find_far_bits(struct pb_cache_chases *chases)
     }
 }
 
-/* Where each line of a shuffled array lies in its lap; one chase after the other. */
+/* Where each line of a shuffled array lies in its pass; one chase after the other. */
 static enum pb_status find_places(struct pb_cache_chases *chases, struct pb_error *err)
 {
     size_t count = 0;
@@ -484,7 +485,7 @@ enum { RANKS_MAX = 256, NO_RANK = RANKS_MAX };
 
 /*
  * Open loads of conflicts. Either all of them miss at one rate, as victims are drawn, or each rank
- * in the lap over their set at its own: to a policy that draws nothing all sets and all passes are
+ * in the pass over their set at its own: to a policy that draws nothing all sets and all passes are
  * alike, so that it always loses the same ranks. Both are as likely before, and every rate is
  * integrated out.
  */
@@ -579,7 +580,7 @@ static bool has_ranks(const struct pb_cache_chase *chase, const struct pb_geomet
            sets->lines[set] * sectors_each(chase, geometry) <= RANKS_MAX;
 }
 
-/* How many of a line's loads go before a place of the lap in drawn order. line: its first byte. */
+/* How many of a line's loads go before a place of the pass in drawn order. line: its first byte. */
 static size_t count_before(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
                            uint64_t line, uint32_t place)
 {
@@ -595,7 +596,7 @@ static size_t count_before(const struct pb_cache_chase *chase, const struct pb_g
 }
 
 /*
- * The rank of a load: how many lines of its set go before in the lap. The sectors of a line share
+ * The rank of a load: how many lines of its set go before in the pass. The sectors of a line share
  * its outcome and rank; where a prefetch hides some of them, or a drawn order takes them apart, it
  * is how many loads of the set go before.
  */

@@ -256,7 +256,7 @@ static void draw_accesses(const struct evidence *evidence)
     pb_plot_write(evidence->page, &plot);
 }
 
-/* Laps on every SM. */
+/* Passes on every SM. */
 static bool read_sms(const struct evidence *evidence, size_t device, bool is_background,
                      struct pb_plot_series *series_out)
 {

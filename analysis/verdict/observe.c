@@ -1,5 +1,5 @@
 /*
- * Observation: walks a device's recordings once, then calls the inference; see observe.h.
+ * Observation: chases a device's recordings once, then calls the inference; see observe.h.
  *
  * Limit: words and masks (policies, set indexes) are not compared, only numbers are.
  */

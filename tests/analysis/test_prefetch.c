@@ -19,8 +19,8 @@
 static const char tests_needed[] = "l1_capacity,l2_capacity,dram_latency,prefetch";
 
 /* A profile of the shipped ones without prefetching, with so many bytes of it in its L2. */
-static void write_profile(const char *from, unsigned long long prefetch_bytes, bool first_walk_only,
-                          const char *path)
+static void write_profile(const char *from, unsigned long long prefetch_bytes,
+                          bool first_chase_only, const char *path)
 {
     char source[512], text[16384], key[96], *l2;
     FILE *file;
@@ -35,7 +35,7 @@ static void write_profile(const char *from, unsigned long long prefetch_bytes, b
     l2 = strstr(text, "{\"id\": \"l2\",");
     assert_non_null(l2);
     snprintf(key, sizeof(key), "{\"prefetch_bytes\": %llu, %s", prefetch_bytes,
-             first_walk_only ? "\"prefetch_first_walk_only\": true, " : "");
+             first_chase_only ? "\"prefetch_first_walk_only\": true, " : "");
     file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file, "%.*s%s%s", (int)(l2 - text), text, key, l2 + 1);
