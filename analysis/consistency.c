@@ -294,18 +294,20 @@ static void misses_and_next_level(struct device *device)
         struct pb_parameter *miss = stated(device, levels[i].memory, "miss_latency_cycles");
         const struct pb_parameter *next = stated(device, levels[i].next, "latency_cycles");
         struct pb_estimate e;
+        double took;
         char was[PB_MESSAGE_LENGTH];
 
         if (miss == NULL || next == NULL || miss->kind != PB_VALUE_NUMBER ||
             next->kind != PB_VALUE_NUMBER ||
             miss->numbers[0].value <= (1.0 + PB_NEXT_LEVEL_ALIKE) * next->numbers[0].high)
             continue;
+        took = miss->numbers[0].value;
         e = next->numbers[0];
-        e.high = miss->numbers[0].value;
+        e.high = fmax(e.high, miss->numbers[0].high); /* SMs may differ */
         snprintf(was, sizeof(was), "%.150s", miss->method);
         pb_parameter_set_number(miss, e, miss->confidence,
                                 "what %s answers in; first loads took %.0f cycles: %s",
-                                levels[i].next, e.high, was);
+                                levels[i].next, took, was);
         device->changed++;
     }
 }

@@ -254,12 +254,13 @@ static void test_consistency__a_miss_costs_what_the_next_level_answers(void **st
     (void)state;
     put(&set, "constant_l1", "latency_cycles", 27);
     put(&set, "constant_l1", "miss_latency_cycles", 311);
+    set.items[set.count - 1].numbers[0].high = 340; /* of the farthest SM */
     put(&set, "constant_l15", "latency_cycles", 99);
     put(&set, "l2", "latency_cycles", 282);
     put(&set, "l2", "miss_latency_cycles", 865);
     put(&set, "dram", "latency_cycles", 472);
     apply(&set);
-    assert_interval(&set, "constant_l1", "miss_latency_cycles", 99, 99, 311);
+    assert_interval(&set, "constant_l1", "miss_latency_cycles", 99, 99, 340);
     assert_interval(&set, "l2", "miss_latency_cycles", 472, 472, 865);
     pb_parameters_clear(&set);
 }
