@@ -215,8 +215,8 @@ static uint64_t find_store(const struct view *view, const struct pb_estimate *on
 }
 
 /* The size of every path of the cache, where the most that fits is all that there is room for. */
-static void restate_size(const struct pb_case *at, const char *memory, const struct view *view,
-                         const struct pb_estimate *onset, double most)
+static void override_size(const struct pb_case *at, const char *memory, const struct view *view,
+                          const struct pb_estimate *onset, double most)
 {
     struct pb_parameter *size = pb_parameters_find(at->parameters, memory, "size_bytes");
     double sets = ldexp((double)(view->sets.ways * view->sets.line_bytes), (int)view->sets.bits);
@@ -313,9 +313,9 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
     state_onset(at, &view, starts, &onset);
     store = find_store(&view, &onset);
     if (store > 0)
-        restate_size(at, "l1", &view, &onset, (double)store);
+        override_size(at, "l1", &view, &onset, (double)store);
     if (store > 0 && shared)
-        restate_size(at, "readonly", &view, &onset, (double)store);
+        override_size(at, "readonly", &view, &onset, (double)store);
     widen_textures(at->parameters);
     return PB_OK;
 }

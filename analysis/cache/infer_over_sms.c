@@ -1,5 +1,5 @@
 /*
- * Latencies over all SMs, restated where one SM's had to do.
+ * Latencies over all SMs, overridden where one SM's had to do.
  *
  * What lies behind an SM is nearer to some SMs than to others: L2 on an H200 by 30 cycles of 280,
  * the second constant cache by a third. One SM's loads tell where it lies on its chip, and chips
@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "analysis/cache/census.h"
+#include "analysis/cache/sm_latencies.h"
 #include "analysis/constants.h"
 #include "analysis/statistics/latency.h"
 #include "analysis/trace.h"
@@ -37,20 +37,20 @@ static const double plausible_share = 0.2, plausible_cycles = 1.5;
 /* Passes of L2 lie no further from what one SM told; on H200s up to 2.4%. */
 static const double outside_share = 0.05;
 
-/* What is restated of a memory, from which chases. */
-struct restated {
+/* What is overridden of a memory, from which chases. */
+struct overridden {
     const char *memory, *names[2]; /* the second one in ns, or NULL */
     const char *phase;
     enum pb_measure measure;
 };
 
-/* Restates one latency of one SM as that of all, and what the SMs span. */
-static void restate(const struct pb_case *at, const struct restated *restated, size_t i,
-                    const struct pb_sample *sms, double cycles, double confidence)
+/* Overrides one latency of one SM as that of all, and what the SMs span. */
+static void override(const struct pb_case *at, const struct overridden *overridden, size_t i,
+                     const struct pb_sample *sms, double cycles, double confidence)
 {
     double unit = i == 0 ? 1.0 : 1e3 / pb_parameters_number(at->parameters, "clock", "sm_mhz");
     struct pb_parameter *answer =
-        pb_parameters_find(at->parameters, restated->memory, restated->names[i]);
+        pb_parameters_find(at->parameters, overridden->memory, overridden->names[i]);
     double low = unit * cycles, high = low;
     struct pb_estimate own;
 
@@ -68,34 +68,36 @@ static void restate(const struct pb_case *at, const struct restated *restated, s
     pb_parameter_point_to(answer, at->inference->tests[0]);
 }
 
-static void restate_all(const struct pb_case *at, const struct restated *restated,
-                        const struct pb_sample *sms, double cycles, double confidence)
+static void override_all(const struct pb_case *at, const struct overridden *overridden,
+                         const struct pb_sample *sms, double cycles, double confidence)
 {
-    for (size_t i = 0; i < 2 && restated->names[i] != NULL; i++)
-        restate(at, restated, i, sms, cycles, confidence);
+    for (size_t i = 0; i < 2 && overridden->names[i] != NULL; i++)
+        override(at, overridden, i, sms, cycles, confidence);
 }
 
 /* A latency of loads that go on behind a cache; far from what one SM told, they did not all. */
-static enum pb_status restate_loads(const struct pb_case *at, const struct restated *restated,
-                                    struct pb_error *err)
+static enum pb_status override_loads(const struct pb_case *at, const struct overridden *overridden,
+                                     struct pb_error *err)
 {
-    double own = pb_parameters_number(at->parameters, restated->memory, restated->names[0]), mean;
-    struct pb_census census = {.sms = {NULL, 0, 0}};
-    enum pb_status status =
-        pb_census_read(&at->recordings[0].series, restated->phase, restated->measure, &census, err);
+    double own = pb_parameters_number(at->parameters, overridden->memory, overridden->names[0]),
+           mean;
+    struct pb_sm_latencies latencies = {.sms = {NULL, 0, 0}};
+    enum pb_status status = pb_sm_latencies_read(&at->recordings[0].series, overridden->phase,
+                                                 overridden->measure, &latencies, err);
 
-    if (status == PB_OK && pb_census_differs(&census)) {
-        mean = gsl_stats_mean(census.sms.values, 1, census.sms.count);
+    if (status == PB_OK && pb_sm_latencies_differs(&latencies)) {
+        mean = gsl_stats_mean(latencies.sms.values, 1, latencies.sms.count);
         if (fabs(mean - own) <= plausible_share * own)
-            restate_all(at, restated, &census.sms, mean, pb_census_confidence(&census, 0.0, mean));
+            override_all(at, overridden, &latencies.sms, mean,
+                         pb_sm_latencies_confidence(&latencies, 0.0, mean));
     }
-    pb_sample_clear(&census.sms);
+    pb_sample_clear(&latencies.sms);
     return status;
 }
 
 enum pb_status pb_infer_misses_over_sms(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct restated all[] = {
+    static const struct overridden all[] = {
         {"l1", {"miss_latency_cycles"}, "l1", PB_ALL_LOADS},
         {"readonly", {"miss_latency_cycles"}, "readonly", PB_ALL_LOADS},
         {"texture", {"miss_latency_cycles"}, "texture", PB_ALL_LOADS},
@@ -106,7 +108,7 @@ enum pb_status pb_infer_misses_over_sms(const struct pb_case *at, struct pb_erro
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && status == PB_OK; i++)
-        status = restate_loads(at, &all[i], err);
+        status = override_loads(at, &all[i], err);
     return status;
 }
 
@@ -138,9 +140,9 @@ static bool is_plausible(const struct pb_case *at, double cycles)
 }
 
 /* The second level's penalty: what both cost, SM by SM, less what the first one does. */
-static enum pb_status restate_second(const struct pb_case *at, const struct restated *second,
-                                     const struct pb_census *near, struct pb_census *far,
-                                     struct pb_error *err)
+static enum pb_status override_second(const struct pb_case *at, const struct overridden *second,
+                                      const struct pb_sm_latencies *near,
+                                      struct pb_sm_latencies *far, struct pb_error *err)
 {
     double first = gsl_stats_mean(near->sms.values, 1, near->sms.count), mean;
     const struct pb_sample no_passes = {NULL, 0, 0};
@@ -150,7 +152,7 @@ static enum pb_status restate_second(const struct pb_case *at, const struct rest
     for (size_t i = 0; i < far->sms.count; i++)
         far->sms.values[i] -= near->sms.values[i];
     mean = gsl_stats_mean(far->sms.values, 1, far->sms.count);
-    restate_all(at, second, &far->sms, mean, pb_census_confidence(far, first, mean));
+    override_all(at, second, &far->sms, mean, pb_sm_latencies_confidence(far, first, mean));
     status = pb_latency_estimate(&far->sms, &no_passes, &of_sms, err);
     if (status == PB_OK)
         pb_latency_state_modes(&of_sms, "SMs", pb_case_answer(at, "penalty_mode_cycles"));
@@ -175,10 +177,10 @@ static void withdraw_bound(const struct pb_case *at)
 
 enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct pb_error *err)
 {
-    static const struct restated first = {"tlb_l1", {"penalty_cycles"}, "tlb_l1", PB_COUPLES};
-    static const struct restated second = {"tlb_l2", {"penalty_cycles"}, "tlb_l2", PB_COUPLES};
+    static const struct overridden first = {"tlb_l1", {"penalty_cycles"}, "tlb_l1", PB_LOAD_PAIRS};
+    static const struct overridden second = {"tlb_l2", {"penalty_cycles"}, "tlb_l2", PB_LOAD_PAIRS};
     const struct pb_series *series = &at->recordings[0].series;
-    struct pb_census near = {.sms = {NULL, 0, 0}}, far = near;
+    struct pb_sm_latencies near = {.sms = {NULL, 0, 0}}, far = near;
     enum pb_status status = PB_OK;
     double mean;
 
@@ -188,18 +190,18 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
                           "measured on several SMs");
     if (!all_miss(at, "tlb_l1", "tlb_l1"))
         return PB_OK;
-    status = pb_census_read(series, first.phase, first.measure, &near, err);
+    status = pb_sm_latencies_read(series, first.phase, first.measure, &near, err);
     if (status == PB_OK)
-        status = pb_census_read(series, second.phase, second.measure, &far, err);
-    if (status == PB_OK && near.sms.count >= PB_CENSUS_SMS_MIN) {
+        status = pb_sm_latencies_read(series, second.phase, second.measure, &far, err);
+    if (status == PB_OK && near.sms.count >= PB_SM_LATENCIES_SMS_MIN) {
         bool known;
 
         mean = gsl_stats_mean(near.sms.values, 1, near.sms.count);
         known = is_plausible(at, mean); /* else they miss the second level, too */
         if (known)
-            restate_all(at, &first, &near.sms, mean, pb_census_confidence(&near, 0.0, mean));
+            override_all(at, &first, &near.sms, mean, pb_sm_latencies_confidence(&near, 0.0, mean));
         if (known && far.sms.count == near.sms.count && all_miss(at, "tlb_l2", "tlb_l2"))
-            status = restate_second(at, &second, &near, &far, err);
+            status = override_second(at, &second, &near, &far, err);
     }
     pb_sample_clear(&far.sms);
     pb_sample_clear(&near.sms);
@@ -207,8 +209,8 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
 }
 
 /*
- * One of the SMs told what is to be restated, so it lies about where they do; where passes leave it
- * far outside, a part of their lines was not in L2: few sets hold lines so far apart.
+ * One of the SMs told what is to be overridden, so it lies about where they do; where passes leave
+ * it far outside, a part of their lines was not in L2: few sets hold lines so far apart.
  */
 static bool are_of_l2(const struct pb_case *at, const struct pb_sample *sorted)
 {
@@ -219,33 +221,35 @@ static bool are_of_l2(const struct pb_case *at, const struct pb_sample *sorted)
 }
 
 /* SMs alike enough stay what one of them told. */
-static void restate_passes(const struct pb_case *at, struct pb_census *census,
-                           const struct pb_sample *sorted)
+static void override_passes(const struct pb_case *at, struct pb_sm_latencies *latencies,
+                            const struct pb_sample *sorted)
 {
-    static const struct restated restated = {
+    static const struct overridden overridden = {
         "l2", {"latency_cycles", "latency_ns"}, "l2", PB_ALL_LOADS};
     double median = pb_quantile(sorted->values, sorted->count, 0.5);
 
-    if (sorted->count != census->sms.count || !pb_census_differs(census) || !are_of_l2(at, sorted))
+    if (sorted->count != latencies->sms.count || !pb_sm_latencies_differs(latencies) ||
+        !are_of_l2(at, sorted))
         return;
-    for (size_t i = 0; i < census->sms.count; i++)
-        pb_census_add(census, i % PB_CENSUS_BLOCKS, census->sms.values[i]);
-    restate_all(at, &restated, &census->sms, median, pb_census_confidence(census, 0.0, median));
+    for (size_t i = 0; i < latencies->sms.count; i++)
+        pb_sm_latencies_add(latencies, i % PB_SM_LATENCIES_BLOCKS, latencies->sms.values[i]);
+    override_all(at, &overridden, &latencies->sms, median,
+                 pb_sm_latencies_confidence(latencies, 0.0, median));
 }
 
 enum pb_status pb_infer_l2_over_sms(const struct pb_case *at, struct pb_error *err)
 {
     static const struct pb_pick timed = {"global_cg", "timed", "l2"};
-    struct pb_census census = {.sms = {NULL, 0, 0}};
+    struct pb_sm_latencies latencies = {.sms = {NULL, 0, 0}};
     struct pb_sample sorted = {NULL, 0, 0};
-    enum pb_status status = pb_pass_collect(&at->recordings[0].series, &timed, &census.sms, err);
+    enum pb_status status = pb_pass_collect(&at->recordings[0].series, &timed, &latencies.sms, err);
 
     if (status == PB_OK)
-        status = pb_sample_sorted(&census.sms, &sorted, err);
+        status = pb_sample_sorted(&latencies.sms, &sorted, err);
     if (status == PB_OK)
-        restate_passes(at, &census, &sorted);
+        override_passes(at, &latencies, &sorted);
     pb_sample_clear(&sorted);
-    pb_sample_clear(&census.sms);
+    pb_sample_clear(&latencies.sms);
     return status;
 }
 
@@ -301,7 +305,7 @@ enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_e
                                 dram->numbers[0].value, own.low, own.high);
         return PB_OK;
     }
-    if (sms < PB_CENSUS_SMS_MIN && own.value <= dram->numbers[0].high)
+    if (sms < PB_SM_LATENCIES_SMS_MIN && own.value <= dram->numbers[0].high)
         return PB_OK; /* longer: some of its loads lacked their translation */
     pb_parameter_set_number(answer, dram->numbers[0], dram->confidence,
                             "loads from DRAM by %zu SMs; one SM's trace: %.1f", sms, own.value);

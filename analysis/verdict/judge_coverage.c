@@ -75,7 +75,7 @@ static enum pb_status judge_unlike(struct pb_verdict *verdict, size_t group_inde
 }
 
 /* Has any device of the group's model in this feature table a number of the metric by another
- * version of its test's method? Within one feature table each couple of metrics counts once. */
+ * version of its test's method? Within one feature table each pair of metrics counts once. */
 static bool is_by_other_method(const struct pb_verdict *verdict, const struct pb_group *group,
                                size_t metric, const struct pb_features *others)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/digest.h"
 #include "run/ledger.h"
+#include "run/spool_import.h"
 
 /* How far a rank is. */
 struct place {

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run/compose.h"
 #include "run/gather_state.h"
+#include "run/synthesize.h"
 
 /* ---- before ---- */
 
@@ -175,7 +175,7 @@ static enum pb_status open_spool(struct pb_gather *gather, struct pb_error *err)
         pb_spool_open(gather->request->spool, gather->rank, gather->epoch, &gather->spool, err);
 
     if (status == PB_OK)
-        status = pb_compose_plan(&gather->plan, &bytes, &size, err);
+        status = pb_synthesize_plan(&gather->plan, &bytes, &size, err);
     if (status == PB_OK)
         status = append(gather, bytes, size, err);
     if (status == PB_OK && gather->old_spools.count > 0) {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "core/time.h"
-#include "run/compose.h"
 #include "run/gather_state.h"
+#include "run/synthesize.h"
 
 static const double step_seconds = 0.2;    /* of a rank that has only its probe to watch */
 static const double glance_seconds = 0.01; /* of rank 0, which also listens to the others */
@@ -205,7 +205,7 @@ static void end_rank(struct pb_gather *gather)
     if (member->message[0] == '\0' && gather->spool_trouble.status != PB_OK)
         snprintf(member->message, sizeof(member->message),
                  "measured, but not safe until the end: %.200s", gather->spool_trouble.message);
-    if (pb_compose_member(member, &bytes, &size, &err) == PB_OK)
+    if (pb_synthesize_member(member, &bytes, &size, &err) == PB_OK)
         keep(gather, PB_FRAME_MEMBER, bytes, size);
     else
         deliver(gather, PB_FRAME_MEMBER, "", 0);

@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "core/claim.h"
-#include "run/digest.h"
+#include "run/spool_import.h"
 
 struct source {
     const char *path; /* owned by the file, or by the caller */
     bool is_spool;
-    struct pb_spool_file file; /* of a spool */
-    struct pb_run run;         /* of a spool without a PLAN: no run_id */
-    struct pb_digest digest;   /* of a spool */
+    struct pb_spool_file file;       /* of a spool */
+    struct pb_run run;               /* of a spool without a PLAN: no run_id */
+    struct pb_spool_content content; /* of a spool */
 };
 
 struct merge {
@@ -164,12 +164,12 @@ static void note(const struct merge *merge, const char *format, ...)
 
 static void note_spool(const struct merge *merge, const struct source *source)
 {
-    const struct pb_spool_end *end = &source->digest.end;
+    const struct pb_spool_end *end = &source->content.end;
 
     if (end->frame_count == 0)
         note(merge, "%s: holds no sound frame in %llu bytes; it was left out", source->path,
              (unsigned long long)end->file_bytes);
-    else if (source->digest.was_cut)
+    else if (source->content.was_cut)
         note(merge, "%s: cut short after %llu frames%s%s", source->path,
              (unsigned long long)end->frame_count, end->reason[0] == '\0' ? "" : ": ", end->reason);
     if (end->damaged_count > 0)
@@ -189,7 +189,7 @@ static enum pb_status join(struct merge *merge, struct source *source, struct pb
 
     if (!source->is_spool)
         return pb_fleet_add_file(merge->fleet, source->path, err);
-    status = pb_digest_spool(merge->fleet, &source->file, &source->digest, err);
+    status = pb_spool_import(merge->fleet, &source->file, &source->content, err);
     if (status != PB_OK)
         return pb_error_prefix(err, "%s", source->path);
     note_spool(merge, source);
@@ -204,10 +204,10 @@ static const struct source *find_rank(const struct merge *merge, const char *run
 
         if (!source->is_spool)
             continue;
-        if (source->digest.rank == rank &&
-            (strcmp(source->digest.run_id, run_id) == 0 || source->digest.run_id[0] == '\0'))
+        if (source->content.rank == rank &&
+            (strcmp(source->content.run_id, run_id) == 0 || source->content.run_id[0] == '\0'))
             return source;
-        if (source->digest.rank < 0 && source->file.rank == rank)
+        if (source->content.rank < 0 && source->file.rank == rank)
             return source;
     }
     return NULL;
@@ -216,14 +216,14 @@ static const struct source *find_rank(const struct merge *merge, const char *run
 /* Does a fleet file, which has a row for every rank, or an earlier source speak for this run? */
 static bool is_spoken_for(const struct merge *merge, size_t index)
 {
-    const char *run_id = merge->sources[index].digest.run_id;
+    const char *run_id = merge->sources[index].content.run_id;
 
     for (size_t i = 0; i < merge->count; i++) {
         const struct source *other = &merge->sources[i];
 
         if (!other->is_spool && strcmp(other->run.run_id, run_id) == 0)
             return true;
-        if (other->is_spool && i < index && strcmp(other->digest.run_id, run_id) == 0)
+        if (other->is_spool && i < index && strcmp(other->content.run_id, run_id) == 0)
             return true;
     }
     return false;
@@ -243,20 +243,20 @@ static enum pb_status add_failed_rank(struct merge *merge, int64_t rank, const c
 static enum pb_status add_missing_ranks(struct merge *merge, size_t index, struct pb_error *err)
 {
     const struct source *source = &merge->sources[index];
-    const struct pb_digest *digest = &source->digest;
+    const struct pb_spool_content *content = &source->content;
     enum pb_status status = PB_OK;
 
-    if (!source->is_spool || source->file.is_superseded || digest->run_id[0] == '\0' ||
+    if (!source->is_spool || source->file.is_superseded || content->run_id[0] == '\0' ||
         is_spoken_for(merge, index))
         return PB_OK;
-    for (int64_t rank = 0; rank < digest->rank_count && status == PB_OK; rank++) {
-        const struct source *other = find_rank(merge, digest->run_id, rank);
+    for (int64_t rank = 0; rank < content->rank_count && status == PB_OK; rank++) {
+        const struct source *other = find_rank(merge, content->run_id, rank);
 
-        if (other != NULL && other->digest.rank >= 0)
+        if (other != NULL && other->content.rank >= 0)
             continue;
         if (other == NULL)
             note(merge, "rank %lld of run %s: no spool of it is here", (long long)rank,
-                 digest->run_id);
+                 content->run_id);
         status = add_failed_rank(merge, rank,
                                  other == NULL ? "no spool of this rank was found"
                                                : "the spool of this rank holds no sound frame",
@@ -269,7 +269,7 @@ static enum pb_status add_missing_ranks(struct merge *merge, size_t index, struc
 static enum pb_status check_content(const struct merge *merge, struct pb_error *err)
 {
     for (size_t i = 0; i < merge->count; i++)
-        if (!merge->sources[i].is_spool || merge->sources[i].digest.rank >= 0)
+        if (!merge->sources[i].is_spool || merge->sources[i].content.rank >= 0)
             return PB_OK;
     return pb_fail(err, PB_INVALID, "%s: expected a spool, found no sound frame in %s",
                    merge->count > 0 ? merge->sources[0].path : "the inputs",

@@ -8,11 +8,11 @@
 #include "core/claim.h"
 #include "core/time.h"
 #include "run/assign.h"
-#include "run/compose.h"
 #include "run/ledger.h"
 #include "run/measure.h"
 #include "run/origin.h"
 #include "run/spool.h"
+#include "run/synthesize.h"
 
 struct alone {
     const char *path;
@@ -150,8 +150,8 @@ static enum pb_status take_missing(struct alone *alone, const char *reason, stru
         PB_TEXT_SET(spec.name, test->name);
         PB_TEXT_SET(spec.unit, test->unit);
         PB_TEXT_SET(spec.method, test->method);
-        status = pb_compose_outcome(alone->member.key, alone->member.uuid, &spec, PB_TEST_MISSING,
-                                    0, reason, &bytes, &size, err);
+        status = pb_synthesize_outcome(alone->member.key, alone->member.uuid, &spec,
+                                       PB_TEST_MISSING, 0, reason, &bytes, &size, err);
         if (status == PB_OK)
             status = take_packed(alone, bytes, size, err);
     }
@@ -178,7 +178,7 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
     if (alone->member.message[0] == '\0' && alone->spool_trouble.status != PB_OK)
         snprintf(alone->member.message, sizeof(alone->member.message),
                  "measured, but not safe until the end: %.200s", alone->spool_trouble.message);
-    status = pb_compose_member(&alone->member, &bytes, &size, err);
+    status = pb_synthesize_member(&alone->member, &bytes, &size, err);
     return status != PB_OK ? status : take_packed(alone, bytes, size, err);
 }
 
@@ -225,7 +225,7 @@ static enum pb_status open_outputs(struct alone *alone, const struct pb_run *run
     if (status != PB_OK)
         return status;
     plan.tests = hello.tests;
-    status = pb_compose_plan(&plan, &bytes, &size, err);
+    status = pb_synthesize_plan(&plan, &bytes, &size, err);
     if (status == PB_OK)
         status = pb_frame_unpack(bytes, size, &frame, err);
     if (status == PB_OK)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "core/time.h"
-#include "run/compose.h"
 #include "run/supervisor_state.h"
+#include "run/synthesize.h"
 
 void pb_supervisor_enter(struct pb_supervisor *supervisor, enum pb_supervisor_state state)
 {
@@ -207,16 +207,17 @@ enum pb_status pb_supervisor_emit(struct pb_supervisor *supervisor, struct pb_ta
     enum pb_status status;
 
     if (!supervisor->device_passed) { /* tests belong to a device */
-        status = pb_compose_device(supervisor->key, supervisor->hello.backend, &supervisor->opened,
-                                   supervisor->task_count, &supervisor->packed, &size, err);
+        status =
+            pb_synthesize_device(supervisor->key, supervisor->hello.backend, &supervisor->opened,
+                                 supervisor->task_count, &supervisor->packed, &size, err);
         if (status == PB_OK)
             status = give_out(supervisor, size, event, err);
         supervisor->device_passed = status == PB_OK;
         return status;
     }
     status =
-        pb_compose_outcome(supervisor->key, supervisor->opened.uuid, &task->spec, task->outcome,
-                           task->seconds, task->message, &supervisor->packed, &size, err);
+        pb_synthesize_outcome(supervisor->key, supervisor->opened.uuid, &task->spec, task->outcome,
+                              task->seconds, task->message, &supervisor->packed, &size, err);
     if (status == PB_OK)
         status = give_out(supervisor, size, event, err);
     if (status != PB_OK)

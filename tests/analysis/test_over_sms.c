@@ -117,8 +117,8 @@ static void test_over_sms__without_their_chases_one_sm_speaks(void **state)
     pb_parameters_clear(&parameters);
 }
 
-/* 64 pages miss both levels, so their couples tell no level's penalty. */
-static void test_over_sms__couples_that_miss_both_levels_tell_of_none(void **state)
+/* 64 pages miss both levels, so their load pairs tell no level's penalty. */
+static void test_over_sms__load_pairs_that_miss_both_levels_tell_of_none(void **state)
 {
     struct pb_parameters parameters;
 
@@ -151,7 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_over_sms__tells_the_same_of_chips_that_lie_otherwise),
         cmocka_unit_test(test_over_sms__without_their_chases_one_sm_speaks),
-        cmocka_unit_test(test_over_sms__couples_that_miss_both_levels_tell_of_none),
+        cmocka_unit_test(test_over_sms__load_pairs_that_miss_both_levels_tell_of_none),
         cmocka_unit_test(test_over_sms__passes_that_crowd_few_sets_are_not_of_l2),
     };
 

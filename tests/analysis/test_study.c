@@ -222,7 +222,8 @@ static void test_study__axes_of_another_test_are_refused(void **state)
     device_clear(&device);
 }
 
-/* Couples whose small jumps take `near` cycles below `line` bytes, else as long as the large ones.
+/* Load pairs whose small jumps take `near` cycles below `line` bytes, else as long as the large
+ * ones.
  */
 static void record_jumps(struct device *device, const char *test, uint64_t line)
 {

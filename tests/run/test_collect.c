@@ -6,8 +6,8 @@
 
 #include "core/claim.h"
 #include "run/collect.h"
-#include "run/compose.h"
 #include "run/ledger.h"
+#include "run/synthesize.h"
 #include "run/unit.h"
 
 struct place {
@@ -97,10 +97,10 @@ static void take_rank(struct place *place, uint64_t tests_ok)
     size_t size;
 
     pb_member_set(&member, PB_MEMBER_OK, "");
-    assert_int_equal(pb_compose_device("n.gpu0", "sim", &opened, 1, &bytes, &size, NULL), PB_OK);
+    assert_int_equal(pb_synthesize_device("n.gpu0", "sim", &opened, 1, &bytes, &size, NULL), PB_OK);
     take(place, bytes, size);
     take_test(place);
-    assert_int_equal(pb_compose_member(&member, &bytes, &size, NULL), PB_OK);
+    assert_int_equal(pb_synthesize_member(&member, &bytes, &size, NULL), PB_OK);
     take(place, bytes, size);
 }
 

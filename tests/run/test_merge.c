@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run/compose.h"
 #include "run/ledger.h"
 #include "run/merge.h"
 #include "run/spool.h"
+#include "run/synthesize.h"
 #include "run/unit.h"
 
 struct place {
@@ -53,7 +53,7 @@ static void append_outcome(struct pb_spool *spool, const char *key, const char *
     size_t size;
 
     assert_int_equal(
-        pb_compose_outcome(key, uuid, spec, outcome, 1, "because", &bytes, &size, NULL), PB_OK);
+        pb_synthesize_outcome(key, uuid, spec, outcome, 1, "because", &bytes, &size, NULL), PB_OK);
     append(spool, bytes, size);
 }
 
@@ -102,20 +102,20 @@ static void write_spool(const char *dir, int64_t rank, const char *key, const ch
     PB_TEXT_SET(plan.member.uuid, uuid);
     PB_TEXT_SET(opened.uuid, uuid);
     assert_int_equal(pb_spool_open(dir, rank, 1, &spool, NULL), PB_OK);
-    assert_int_equal(pb_compose_plan(&plan, &bytes, &size, NULL), PB_OK);
+    assert_int_equal(pb_synthesize_plan(&plan, &bytes, &size, NULL), PB_OK);
     append(spool, bytes, size);
-    assert_int_equal(pb_compose_device(key, "sim", &opened, 2, &bytes, &size, NULL), PB_OK);
+    assert_int_equal(pb_synthesize_device(key, "sim", &opened, 2, &bytes, &size, NULL), PB_OK);
     append(spool, bytes, size);
     for (int i = 0; i < 2; i++) {
         if ((tests >> i & 1) == 0)
             continue;
-        assert_int_equal(pb_compose_outcome(key, uuid, &specs[i], PB_TEST_UNSUPPORTED, 1, "cannot",
-                                            &bytes, &size, NULL),
+        assert_int_equal(pb_synthesize_outcome(key, uuid, &specs[i], PB_TEST_UNSUPPORTED, 1,
+                                               "cannot", &bytes, &size, NULL),
                          PB_OK);
         append(spool, bytes, size);
     }
     pb_member_set(&plan.member, PB_MEMBER_OK, "");
-    assert_int_equal(pb_compose_member(&plan.member, &bytes, &size, NULL), PB_OK);
+    assert_int_equal(pb_synthesize_member(&plan.member, &bytes, &size, NULL), PB_OK);
     if (has_end)
         append(spool, bytes, size);
     else
@@ -321,13 +321,13 @@ static void test_merge__what_is_written_after_a_takeover_is_refused(void **state
     PB_TEXT_SET(plan.member.key, "n.gpu0");
     PB_TEXT_SET(plan.member.uuid, "A");
     assert_int_equal(pb_spool_open(place->dir, 0, 1, &old, NULL), PB_OK);
-    assert_int_equal(pb_compose_plan(&plan, &bytes, &size, NULL), PB_OK);
+    assert_int_equal(pb_synthesize_plan(&plan, &bytes, &size, NULL), PB_OK);
     append(old, bytes, size);
 
     assert_int_equal(pb_spool_list(place->dir, &files, NULL), PB_OK);
     pb_spool_limit(&files);
     assert_int_equal(pb_spool_open(place->dir, 0, 2, &spool, NULL), PB_OK);
-    assert_int_equal(pb_compose_plan(&plan, &bytes, &size, NULL), PB_OK);
+    assert_int_equal(pb_synthesize_plan(&plan, &bytes, &size, NULL), PB_OK);
     append(spool, bytes, size);
     assert_int_equal(pb_spool_seal(&files, &bytes, &size, NULL), PB_OK);
     append(spool, bytes, size);

@@ -1,13 +1,13 @@
 /* One spool file on its way into a fleet file. */
-#ifndef PB_RUN_DIGEST_H
-#define PB_RUN_DIGEST_H
+#ifndef PB_RUN_SPOOL_IMPORT_H
+#define PB_RUN_SPOOL_IMPORT_H
 
 #include "h5schema/file.h"
 #include "run/notes.h"
 #include "run/spool.h"
 
 /* What a spool said about itself. */
-struct pb_digest {
+struct pb_spool_content {
     char run_id[PB_TEXT_LENGTH]; /* of its last PLAN */
     int64_t rank, rank_count;    /* rank -1: nothing of it is sound */
     bool was_cut;                /* there was no MEMBER after the last PLAN */
@@ -19,8 +19,8 @@ struct pb_digest {
  * and adds the rows of its ranks. What is damaged is counted and left out. PB_INVALID: its device
  * is another one there.
  */
-enum pb_status pb_digest_spool(struct pb_fleet *fleet, const struct pb_spool_file *file,
-                               struct pb_digest *digest_out, struct pb_error *err);
+enum pb_status pb_spool_import(struct pb_fleet *fleet, const struct pb_spool_file *file,
+                               struct pb_spool_content *content_out, struct pb_error *err);
 
 /* Adds a row of /fleet under its own rank. */
 enum pb_status pb_fleet_put_row(struct pb_fleet *fleet, const struct pb_member *row,

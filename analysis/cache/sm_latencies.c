@@ -1,5 +1,5 @@
-/* What the chases of all SMs tell of one latency; see census.h. */
-#include "analysis/cache/census.h"
+/* What the chases of all SMs tell of one latency; see sm_latencies.h. */
+#include "analysis/cache/sm_latencies.h"
 
 #include <gsl/gsl_statistics.h>
 #include <math.h>
@@ -14,23 +14,24 @@ enum { ACCESSES_MIN = 4 };
 /* Loads slower than the quickest quarter by more than this come from the far side of L2. */
 static const double near_factor = 1.25;
 
-void pb_census_add(struct pb_census *census, size_t block, double cycles)
+void pb_sm_latencies_add(struct pb_sm_latencies *latencies, size_t block, double cycles)
 {
     if (!isfinite(cycles))
         return;
-    census->sums[block] += cycles;
-    census->counts[block]++;
+    latencies->sums[block] += cycles;
+    latencies->counts[block]++;
 }
 
-double pb_census_confidence(const struct pb_census *census, double less, double cycles)
+double pb_sm_latencies_confidence(const struct pb_sm_latencies *latencies, double less,
+                                  double cycles)
 {
     double most = fmax(alike_cycles, alike_share * cycles);
     struct pb_votes votes = {0, 0};
 
-    for (size_t block = 0; block < PB_CENSUS_BLOCKS; block++)
-        if (census->counts[block] > 0.0)
-            pb_votes_add(&votes,
-                         fabs(census->sums[block] / census->counts[block] - less - cycles) <= most);
+    for (size_t block = 0; block < PB_SM_LATENCIES_BLOCKS; block++)
+        if (latencies->counts[block] > 0.0)
+            pb_votes_add(&votes, fabs(latencies->sums[block] / latencies->counts[block] - less -
+                                      cycles) <= most);
     return pb_votes_confidence(&votes);
 }
 
@@ -66,30 +67,30 @@ static enum pb_status middle_mean(const struct pb_accesses *accesses, size_t fir
     return status;
 }
 
-bool pb_census_differs(const struct pb_census *census)
+bool pb_sm_latencies_differs(const struct pb_sm_latencies *latencies)
 {
     double low, high;
 
-    if (census->sms.count < PB_CENSUS_SMS_MIN)
+    if (latencies->sms.count < PB_SM_LATENCIES_SMS_MIN)
         return false;
-    gsl_stats_minmax(&low, &high, census->sms.values, 1, census->sms.count);
+    gsl_stats_minmax(&low, &high, latencies->sms.values, 1, latencies->sms.count);
     return high - low > alike_share * low;
 }
 
 /*
- * What one access, or couple, in `step` from the block-th on tells: its latency, or what the first
- * of a couple takes more.
+ * What one access, or load pair, in `step` from the block-th on tells: its latency, or what the
+ * first of a load pair takes more.
  */
 static enum pb_status read_accesses(const struct pb_accesses *chase, enum pb_measure measure,
                                     size_t block, size_t step, double *cycles_out,
                                     struct pb_error *err)
 {
-    size_t width = measure == PB_COUPLES ? 2 : 1;
+    size_t width = measure == PB_LOAD_PAIRS ? 2 : 1;
     double second = 0.0;
     enum pb_status status =
         middle_mean(chase, block * width, step * width, measure == PB_NEAR_LOADS, cycles_out, err);
 
-    if (status == PB_OK && measure == PB_COUPLES)
+    if (status == PB_OK && measure == PB_LOAD_PAIRS)
         status = middle_mean(chase, block * width + 1, step * width, false, &second, err);
     *cycles_out -= second;
     return status;
@@ -97,24 +98,24 @@ static enum pb_status read_accesses(const struct pb_accesses *chase, enum pb_mea
 
 /* One chase: what it tells as a whole, and each block of its accesses alone. */
 static enum pb_status read_chase(const struct pb_accesses *chase, enum pb_measure measure,
-                                 struct pb_census *census, struct pb_error *err)
+                                 struct pb_sm_latencies *latencies, struct pb_error *err)
 {
     double cycles;
     enum pb_status status = read_accesses(chase, measure, 0, 1, &cycles, err);
 
     if (status == PB_OK && isfinite(cycles))
-        status = pb_sample_add(&census->sms, cycles, err);
-    for (size_t block = 0; status == PB_OK && block < PB_CENSUS_BLOCKS; block++) {
-        status = read_accesses(chase, measure, block, PB_CENSUS_BLOCKS, &cycles, err);
+        status = pb_sample_add(&latencies->sms, cycles, err);
+    for (size_t block = 0; status == PB_OK && block < PB_SM_LATENCIES_BLOCKS; block++) {
+        status = read_accesses(chase, measure, block, PB_SM_LATENCIES_BLOCKS, &cycles, err);
         if (status == PB_OK)
-            pb_census_add(census, block, cycles);
+            pb_sm_latencies_add(latencies, block, cycles);
     }
     return status;
 }
 
-enum pb_status pb_census_read(const struct pb_series *series, const char *phase,
-                              enum pb_measure measure, struct pb_census *census,
-                              struct pb_error *err)
+enum pb_status pb_sm_latencies_read(const struct pb_series *series, const char *phase,
+                                    enum pb_measure measure, struct pb_sm_latencies *latencies,
+                                    struct pb_error *err)
 {
     struct pb_pick pick = {NULL, "traced", phase};
     const struct pb_point *point;
@@ -123,7 +124,7 @@ enum pb_status pb_census_read(const struct pb_series *series, const char *phase,
     for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &pick, &at)) != NULL;) {
         struct pb_accesses chase = pb_point_accesses(series, point);
 
-        status = read_chase(&chase, measure, census, err);
+        status = read_chase(&chase, measure, latencies, err);
     }
     return status;
 }

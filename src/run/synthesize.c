@@ -1,5 +1,5 @@
-/* Frames that are made on the supervising side; see compose.h. */
-#include "run/compose.h"
+/* Frames that are made on the supervising side; see synthesize.h. */
+#include "run/synthesize.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@ static enum pb_status pack(enum pb_frame_type type, char *note, struct pb_image 
     return status;
 }
 
-enum pb_status pb_compose_device(const char *key, const char *backend,
-                                 const struct pb_opened *opened, size_t test_count,
-                                 void **bytes_out, size_t *size_out, struct pb_error *err)
+enum pb_status pb_synthesize_device(const char *key, const char *backend,
+                                    const struct pb_opened *opened, size_t test_count,
+                                    void **bytes_out, size_t *size_out, struct pb_error *err)
 {
     struct pb_device_info info = {.slot = opened->slot,
                                   .ecc_enabled = -1,
@@ -47,10 +47,10 @@ enum pb_status pb_compose_device(const char *key, const char *backend,
     return pack(PB_FRAME_DEVICE, pb_note_test(&note), image, bytes_out, size_out, err);
 }
 
-enum pb_status pb_compose_outcome(const char *key, const char *uuid,
-                                  const struct pb_test_spec *spec, enum pb_outcome outcome,
-                                  double seconds, const char *message, void **bytes_out,
-                                  size_t *size_out, struct pb_error *err)
+enum pb_status pb_synthesize_outcome(const char *key, const char *uuid,
+                                     const struct pb_test_spec *spec, enum pb_outcome outcome,
+                                     double seconds, const char *message, void **bytes_out,
+                                     size_t *size_out, struct pb_error *err)
 {
     struct pb_recording recording = {.outcome = outcome,
                                      .seconds = seconds,
@@ -75,8 +75,8 @@ enum pb_status pb_compose_outcome(const char *key, const char *uuid,
     return pack(PB_FRAME_TEST, pb_note_test(&note), image, bytes_out, size_out, err);
 }
 
-enum pb_status pb_compose_member(const struct pb_member *member, void **bytes_out, size_t *size_out,
-                                 struct pb_error *err)
+enum pb_status pb_synthesize_member(const struct pb_member *member, void **bytes_out,
+                                    size_t *size_out, struct pb_error *err)
 {
     struct pb_test_note note = {.seconds = member->seconds};
     struct pb_image image = {NULL, 0};
@@ -91,8 +91,8 @@ enum pb_status pb_compose_member(const struct pb_member *member, void **bytes_ou
     return pack(PB_FRAME_MEMBER, pb_note_test(&note), image, bytes_out, size_out, err);
 }
 
-enum pb_status pb_compose_plan(const struct pb_plan *plan, void **bytes_out, size_t *size_out,
-                               struct pb_error *err)
+enum pb_status pb_synthesize_plan(const struct pb_plan *plan, void **bytes_out, size_t *size_out,
+                                  struct pb_error *err)
 {
     const struct pb_image none = {NULL, 0};
 

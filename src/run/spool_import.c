@@ -1,12 +1,12 @@
-/* One spool file on its way into a fleet file; see digest.h. */
-#include "run/digest.h"
+/* One spool file on its way into a fleet file; see spool_import.h. */
+#include "run/spool_import.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/compose.h"
 #include "run/ledger.h"
+#include "run/synthesize.h"
 
 struct reading {
     struct pb_fleet *fleet;
@@ -56,8 +56,8 @@ static enum pb_status add_bare_device(struct reading *reading, struct pb_error *
     PB_TEXT_SET(opened.uuid, member->uuid);
     PB_TEXT_SET(opened.pci_bus_id, member->pci_bus_id);
     PB_TEXT_SET(opened.model, member->model);
-    status =
-        pb_compose_device(member->key, "", &opened, reading->plan.tests.count, &bytes, &size, err);
+    status = pb_synthesize_device(member->key, "", &opened, reading->plan.tests.count, &bytes,
+                                  &size, err);
     return status != PB_OK ? status : add_packed(reading->fleet, bytes, size, err);
 }
 
@@ -75,8 +75,8 @@ static enum pb_status add_missing_tests(struct reading *reading, const char *rea
         if (pb_ledger_find(&reading->ledger, plan->member.key, plan->member.uuid, spec->name) !=
             NULL)
             continue;
-        status = pb_compose_outcome(plan->member.key, plan->member.uuid, spec, PB_TEST_MISSING, 0,
-                                    reason, &bytes, &size, err);
+        status = pb_synthesize_outcome(plan->member.key, plan->member.uuid, spec, PB_TEST_MISSING,
+                                       0, reason, &bytes, &size, err);
         if (status == PB_OK)
             status = add_packed(reading->fleet, bytes, size, err);
         if (status == PB_OK)
@@ -202,29 +202,29 @@ static enum pb_status visit(void *context, const struct pb_frame *frame, const v
     return PB_OK;
 }
 
-enum pb_status pb_digest_spool(struct pb_fleet *fleet, const struct pb_spool_file *file,
-                               struct pb_digest *digest_out, struct pb_error *err)
+enum pb_status pb_spool_import(struct pb_fleet *fleet, const struct pb_spool_file *file,
+                               struct pb_spool_content *content_out, struct pb_error *err)
 {
     struct reading reading = {.fleet = fleet, .file = file};
     const struct pb_spool_visitor visitor = {visit, &reading};
-    struct pb_digest digest = {.rank = -1};
+    struct pb_spool_content content = {.rank = -1};
     char reason[PB_MESSAGE_LENGTH];
-    enum pb_status status = pb_spool_read(file, &visitor, &digest.end, err);
+    enum pb_status status = pb_spool_read(file, &visitor, &content.end, err);
 
     if (status == PB_OK && reading.has_plan) {
-        PB_TEXT_SET(digest.run_id, reading.plan.run.run_id);
-        digest.rank = reading.plan.member.rank;
-        digest.rank_count = reading.plan.rank_count;
-        digest.was_cut = !reading.has_ended;
+        PB_TEXT_SET(content.run_id, reading.plan.run.run_id);
+        content.rank = reading.plan.member.rank;
+        content.rank_count = reading.plan.rank_count;
+        content.was_cut = !reading.has_ended;
         snprintf(reason, sizeof(reason), "the run was cut short: its spool ends at byte %llu",
-                 (unsigned long long)digest.end.end_bytes);
+                 (unsigned long long)content.end.end_bytes);
         status = close_plan(&reading, reason, err);
     }
-    digest.end.damaged_count += reading.damaged_count;
+    content.end.damaged_count += reading.damaged_count;
     pb_ledger_clear(&reading.ledger);
     pb_plan_clear(&reading.plan);
     if (status == PB_OK)
-        *digest_out = digest;
+        *content_out = content;
     return status;
 }
 
