@@ -479,7 +479,8 @@ static inline enum finding look_up(const struct launch *launch, const struct sta
 /* TLB levels that may have been missed, as bits. */
 static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reason)
 {
-    uint64_t span = launch->tlbs[0].level->shape.line_bytes;
+    const struct pb_model_level *first = launch->tlbs[0].level; /* NULL: the route has none */
+    uint64_t span = first == NULL ? 0 : first->shape.line_bytes;
     uint32_t missed = 0;
     size_t t = 0;
 

@@ -63,7 +63,7 @@ static size_t period_of(const struct pb_accesses *accesses)
 /* The record as a whole pass: its first load is load `warm` of the launch. */
 static void wrap(const struct pb_accesses *accesses, struct pb_sequence *sequence)
 {
-    size_t at = (size_t)(sequence->warm % sequence->period);
+    size_t at = sequence->period == 0 ? 0 : (size_t)(sequence->warm % sequence->period);
 
     for (size_t i = 0; i < sequence->period; i++) {
         sequence->offset_bytes[at] = accesses->index_bytes[i];
