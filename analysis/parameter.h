@@ -55,7 +55,7 @@ struct pb_topology {
 struct pb_parameters {
     struct pb_parameter *items;
     size_t count, capacity;
-    struct pb_topology topology; /* too long for parameters, which count it; not in reports */
+    struct pb_topology topology; /* of which the parameters have the numbers of SMs alone */
 };
 
 /* Adds a parameter without value or reason. PB_NO_MEMORY leaves set unchanged. */
