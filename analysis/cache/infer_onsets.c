@@ -90,15 +90,15 @@ static void count_prediction(const struct pb_point *point,
                              const struct pb_set_prediction *prediction, bool misses,
                              struct start *start, struct view *view)
 {
-    bool is_crowded = prediction->overflowing > 0;
+    bool is_overflowing = prediction->overflowing > 0;
 
     view->lines += prediction->overflowing;
     view->lines_both += prediction->both;
-    view->overflowing += is_crowded;
-    start->has_guest |= misses && !is_crowded && prediction->is_one_set;
-    if (start->has_guest && misses && !is_crowded)
+    view->overflowing += is_overflowing;
+    start->has_guest |= misses && !is_overflowing && prediction->is_one_set;
+    if (start->has_guest && misses && !is_overflowing)
         return;
-    if (misses && !is_crowded) {
+    if (misses && !is_overflowing) {
         if (start->full_bytes == 0 || point->footprint_bytes < start->full_bytes)
             start->full_bytes = point->footprint_bytes;
         if (view->full_least == 0 || point->footprint_bytes < view->full_least)
@@ -108,7 +108,7 @@ static void count_prediction(const struct pb_point *point,
         return; /* held against the fits in the end */
     }
     view->chases++;
-    view->predicted += misses == is_crowded;
+    view->predicted += misses == is_overflowing;
 }
 
 static enum pb_status add_chase(const struct pb_point *point, const struct pb_accesses *chase,

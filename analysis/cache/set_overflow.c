@@ -75,13 +75,13 @@ static void compare(const struct pb_sets *sets, uint64_t base, const unsigned ch
             filled[set_of(sets, first + i * sets->line_bytes)]++;
     prediction->is_one_set = true;
     for (size_t i = 0; i < lines; i++) {
-        bool is_crowded =
+        bool is_overflowing =
             marks[i] != 0 && filled[set_of(sets, first + i * sets->line_bytes)] > sets->ways;
         bool is_missing = (marks[i] & IS_MISSING) != 0;
 
-        prediction->overflowing += is_crowded;
+        prediction->overflowing += is_overflowing;
         prediction->missing += is_missing;
-        prediction->both += is_crowded && is_missing;
+        prediction->both += is_overflowing && is_missing;
         if (is_missing && set == SIZE_MAX)
             set = set_of(sets, first + i * sets->line_bytes);
         prediction->is_one_set &= !is_missing || set_of(sets, first + i * sets->line_bytes) == set;

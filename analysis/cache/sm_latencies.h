@@ -29,7 +29,7 @@ enum pb_status pb_sm_latencies_read(const struct pb_series *series, const char *
                                     enum pb_measure measure, struct pb_sm_latencies *latencies,
                                     struct pb_error *err);
 
-/* What one block tells; a NaN tells nothing. */
+/* The latency by one block; a NaN is left out. */
 void pb_sm_latencies_add(struct pb_sm_latencies *latencies, size_t block, double cycles);
 
 /* Of blocks that tell the same latency; `less` of what they tell is another one's. */

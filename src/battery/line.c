@@ -4,7 +4,7 @@
  * Views that together show what one alone cannot:
  *   cold      word by word through an empty cache: how much one miss brings in, and what runs ahead
  *   backward  the same from the end, where nothing that goes forward runs ahead
- *   overflow  a little more than fits, sector by sector, each chase twice, so that a spike is told
+ *   overflow  a little more than fits, sector by sector, each chase twice, so that a spike differs
  *             from a miss: where hits turn into misses; of a large cache stretches that are looked
  *             for first (phase sampled)
  *   stride    a quarter more than fits, ever sparser: from which stride on it fits again

@@ -134,7 +134,7 @@ static enum pb_status print_all(const char *path, struct pb_error *err)
         return status;
     printf("\nNodes of %s, all tests:\n", times.model);
     status = print_nodes(times, false, err);
-    times_leave_crowds_out(&times);
+    times_drop_concurrent(&times);
     if (status == PB_OK) {
         printf("\nWithout those that use all links at once:\n");
         status = print_nodes(times, false, err);

@@ -162,7 +162,7 @@ static double wall_seconds(void **state, size_t count)
     struct play play;
     double seconds;
 
-    times_leave_crowds_out(&times);
+    times_drop_concurrent(&times);
     play_times(&times, &play);
     seconds = play.wall_seconds;
     free(play.spans);
@@ -175,7 +175,7 @@ static void test_play__turns_hide_behind_other_tests(void **state)
     struct times times = times_for(state, 4);
     double alone = 0;
 
-    times_leave_crowds_out(&times);
+    times_drop_concurrent(&times);
     for (size_t i = 0; times.tests[i] != NULL; i++)
         alone += times_of(&times, 0, times.tests[i]);
     assert_true(alone > wall_seconds(state, 1));

@@ -88,7 +88,7 @@ enum pb_status times_read(const char *path, struct times *times_out, struct pb_e
     return status;
 }
 
-void times_leave_crowds_out(struct times *times)
+void times_drop_concurrent(struct times *times)
 {
     size_t kept = 0;
 

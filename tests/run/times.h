@@ -19,7 +19,7 @@ struct times {
 enum pb_status times_read(const char *path, struct times *times_out, struct pb_error *err);
 
 /* Leaves out the tests for which all GPUs use their links at once. */
-void times_leave_crowds_out(struct times *times);
+void times_drop_concurrent(struct times *times);
 
 /* Of a test on each of the node's GPUs. context: a struct times. */
 double times_of(void *context, size_t member, const struct pb_test *test);
