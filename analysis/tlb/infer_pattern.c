@@ -11,7 +11,9 @@
  *
  * What a slice is to show depends on the TLBs: P2's pages must take more entries than the first
  * level has and no more than the second, P3's and P5's more than the second, and no two of them may
- * share an entry. Where they do not, or nobody knows, the pattern is null and the method says why.
+ * share an entry. Victims may be random, and then some of so many pages hit all the same: P2 and P3
+ * must also lie as much later than P1 as their misses cost. Where they do not, or nobody knows, the
+ * pattern is null and the method says why.
  * Of several slices of a pattern that one tells it in which a kind prevails; lines that L1 has let
  * go before are no hits.
  *
@@ -43,8 +45,9 @@ enum { PIECES_MAX = 20 };
  * shows it, *fault_out says why the first one does not.
  */
 static enum pb_status choose_slice(const struct pb_case *at, const char *path, const char *phase,
-                                   size_t pattern, struct pb_pattern_slice *slice_out,
-                                   const char **fault_out, struct pb_error *err)
+                                   size_t pattern, const struct pb_pattern_slice *hits,
+                                   struct pb_pattern_slice *slice_out, const char **fault_out,
+                                   struct pb_error *err)
 {
     const struct pb_series *series = &at->recordings[0].series;
     struct pb_pick pick = {path, "traced", phase};
@@ -57,7 +60,7 @@ static enum pb_status choose_slice(const struct pb_case *at, const char *path, c
     for (size_t next = 0; (point = pb_point_next(series, &pick, &next)) != NULL;) {
         struct pb_pattern_slice slice;
         enum pb_status status = pb_pattern_read(series, point, &slice, err);
-        const char *fault = status == PB_OK ? pb_pattern_fault(at, &slice, pattern) : NULL;
+        const char *fault = status == PB_OK ? pb_pattern_fault(at, hits, &slice, pattern) : NULL;
 
         if (status != PB_OK)
             return status;
@@ -97,14 +100,12 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
 
     for (size_t i = 0; i + 1 < PATTERNS; i++) {
         const char *fault;
-        enum pb_status status = choose_slice(at, path, phases[i], i, &slice, &fault, err);
+        enum pb_status status = choose_slice(at, path, phases[i], i, &first, &slice, &fault, err);
 
         if (status != PB_OK)
             return status;
         if (i == 0 && fault == NULL)
             first = slice;
-        if (fault == NULL)
-            fault = pb_pattern_untranslated(at, &first, &slice, i);
         patterns[i] = fault == NULL ? slice.common : PB_ESTIMATE_NONE;
         /* stays only behind the last slice */
         patterns[i + 1] = fault == NULL ? slice.slower : PB_ESTIMATE_NONE;

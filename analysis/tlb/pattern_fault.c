@@ -10,10 +10,14 @@ static const double line_bytes = 128.0;
 /* So many of a level's sets are most of them. */
 static const double most_share = 2.0 / 3.0;
 
+/* Two means of the same kind lie no further apart than so many standard deviations of theirs. */
+static const double chance_deviations = 3.0;
+
 static const char lacking[] = "its loads miss the TLB";
 static const char untranslated_first[] = "its pages do not all miss the first TLB";
 static const char untranslated_second[] = "its pages do not all miss the second TLB";
 static const char reaching_beyond[] = "its pages do not fit in the second TLB";
+static const char longer_than_misses[] = "its loads take longer than misses of both TLBs cost";
 
 /* A level of translation; NaN: not known. */
 struct level {
@@ -102,17 +106,73 @@ static bool lacks_translations(const struct pb_case *at, const struct pb_pattern
            (slice->prevails && own != NULL && pays(at, slice, own->numbers[0].value));
 }
 
-const char *pb_pattern_fault(const struct pb_case *at, const struct pb_pattern_slice *slice,
-                             size_t pattern)
+/* Hits without TLB misses: P1, or else what other tests find hits to take. NaN: not known. */
+struct base {
+    double low, high; /* their latency lies between */
+    double scatter, accesses;
+};
+
+static struct base base_of(const struct pb_case *at, const struct pb_pattern_slice *hits)
+{
+    const struct pb_parameter *own = translated_latency(at, 0);
+
+    if (isfinite(hits->common.value))
+        return (struct base){hits->common.value, hits->common.value, hits->scatter,
+                             (double)hits->accesses};
+    if (own == NULL)
+        return (struct base){NAN, NAN, NAN, NAN};
+    return (struct base){own->numbers[0].low, own->numbers[0].high,
+                         own->numbers[0].high - own->numbers[0].low, INFINITY};
+}
+
+/* What misses of the first TLB cost, or of both. */
+static struct pb_estimate cost_of_misses(const struct pb_case *at, size_t pattern)
+{
+    static const char *const levels[] = {"tlb_l1", "tlb_l2"};
+    struct pb_estimate sum = {0.0, 0.0, 0.0};
+
+    for (size_t i = 0; i < pattern; i++) {
+        const struct pb_parameter *penalty =
+            pb_parameters_find(at->parameters, levels[i], "penalty_cycles");
+
+        if (penalty == NULL || penalty->kind != PB_VALUE_NUMBER)
+            return PB_ESTIMATE_NONE;
+        sum.value += penalty->numbers[0].value;
+        sum.low += penalty->numbers[0].low;
+        sum.high += penalty->numbers[0].high;
+    }
+    return sum;
+}
+
+/* Does the slice lie as much later than hits as the misses of P2 or P3 cost? */
+static const char *misplaced(const struct pb_case *at, const struct pb_pattern_slice *hits,
+                             const struct pb_pattern_slice *slice, size_t pattern)
+{
+    struct base base = base_of(at, hits);
+    struct pb_estimate cost = cost_of_misses(at, pattern);
+    double value = slice->common.value;
+    double by_chance =
+        PB_PATTERN_KIND_CYCLES + chance_deviations * base.scatter *
+                                     sqrt(1.0 / (double)slice->accesses + 1.0 / base.accesses);
+
+    if (isnan(base.low) || isnan(cost.value))
+        return "what hits or misses of the TLBs take is not known";
+    if (strcmp(at->inference->memory, "l1") == 0 && value >= base.low - by_chance &&
+        value <= base.high + by_chance)
+        return NULL; /* it needs no TLB */
+    if (value < base.low + cost.low - by_chance)
+        return pattern == 1 ? untranslated_first : untranslated_second;
+    if (value > base.high + cost.high + by_chance)
+        return pattern == 1 ? reaching_beyond : longer_than_misses;
+    return NULL;
+}
+
+/* By what is known of the levels: may so many pages, so far apart, show P2, P3 or P5? */
+static const char *unsuitable(const struct pb_case *at, const struct pb_pattern_slice *slice,
+                              size_t pattern)
 {
     struct level first = level_of(at, "tlb_l1"), second = level_of(at, "tlb_l2");
 
-    if (slice->accesses == 0)
-        return "not recorded";
-    if (pattern < 3 && !lines_fit(at, slice))
-        return "its lines do not fit in the cache";
-    if (pattern == 0 || pattern == 3)
-        return lacks_translations(at, slice, pattern) ? lacking : NULL;
     if (isnan(first.entries) || isnan(first.span_bytes))
         return "the first TLB is not known";
     if (!all_miss(slice, &first))
@@ -125,6 +185,21 @@ const char *pb_pattern_fault(const struct pb_case *at, const struct pb_pattern_s
     if (isnan(second.entries) || isnan(second.span_bytes))
         return "the second TLB is not known";
     return all_miss(slice, &second) ? NULL : untranslated_second;
+}
+
+const char *pb_pattern_fault(const struct pb_case *at, const struct pb_pattern_slice *hits,
+                             const struct pb_pattern_slice *slice, size_t pattern)
+{
+    const char *fault;
+
+    if (slice->accesses == 0)
+        return "not recorded";
+    if (pattern < 3 && !lines_fit(at, slice))
+        return "its lines do not fit in the cache";
+    if (pattern == 0 || pattern == 3)
+        return lacks_translations(at, slice, pattern) ? lacking : NULL;
+    fault = unsuitable(at, slice, pattern);
+    return fault != NULL || pattern > 2 ? fault : misplaced(at, hits, slice, pattern);
 }
 
 double pb_pattern_most_of_hits(const struct pb_case *at, size_t pattern)
@@ -156,35 +231,4 @@ const char *pb_pattern_mixture(const struct pb_case *at, const struct pb_pattern
         slice->common.value > own->numbers[0].high + PB_PATTERN_KIND_CYCLES)
         return lacking;
     return NULL;
-}
-
-/* What hits take where they are of one kind, by P1 or else by chases in L2 alone; NaN: they are
- * not.
- */
-static double kind_of_hits(const struct pb_case *at, const struct pb_pattern_slice *hits)
-{
-    const struct pb_parameter *own = translated_latency(at, 0);
-
-    if (hits->prevails)
-        return hits->common.value;
-    if (own == NULL || own->numbers[0].high - own->numbers[0].low > PB_PATTERN_KIND_CYCLES)
-        return NAN;
-    return own->numbers[0].value;
-}
-
-const char *pb_pattern_untranslated(const struct pb_case *at, const struct pb_pattern_slice *hits,
-                                    const struct pb_pattern_slice *slice, size_t pattern)
-{
-    double first = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
-    double second = pb_parameters_number(at->parameters, "tlb_l2", "penalty_cycles");
-    double hit = kind_of_hits(at, hits);
-    double least = hit + (pattern == 1 ? first / 2.0 : first + second / 2.0);
-
-    if (pattern < 1 || pattern > 2 || strcmp(at->inference->memory, "l2") != 0 || isnan(hit))
-        return NULL;
-    if (pattern == 1 && slice->prevails && slice->common.value > least + (first + second) / 2.0)
-        return reaching_beyond;
-    if (isnan(least) || (slice->prevails && slice->common.value >= least))
-        return NULL;
-    return pattern == 1 ? untranslated_first : untranslated_second;
 }

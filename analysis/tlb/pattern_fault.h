@@ -8,9 +8,15 @@
 #include "analysis/inference.h"
 #include "analysis/tlb/pattern_slice.h"
 
-/* Why a slice shows no such pattern; NULL: it does. Loads of a cache's data may ask no TLB. */
-const char *pb_pattern_fault(const struct pb_case *at, const struct pb_pattern_slice *slice,
-                             size_t pattern);
+/*
+ * Why a slice shows no such pattern; NULL: it does. hits: the slice of P1, if there is one.
+ *
+ * Loads that hit the cache and miss TLBs are P1's loads, each longer by the same: a slice of them
+ * lies later than P1 by what the misses cost. One that lies elsewhere mixes translated loads and
+ * others, however many pages it has: victims may be random. Loads of L1's data may need no TLB.
+ */
+const char *pb_pattern_fault(const struct pb_case *at, const struct pb_pattern_slice *hits,
+                             const struct pb_pattern_slice *slice, size_t pattern);
 
 /* What a load of this pattern takes at most when the cache has its line; NaN: nobody knows. */
 double pb_pattern_most_of_hits(const struct pb_case *at, size_t pattern);
@@ -22,13 +28,5 @@ double pb_pattern_most_of_hits(const struct pb_case *at, size_t pattern);
  */
 const char *pb_pattern_mixture(const struct pb_case *at, const struct pb_pattern_slice *slice,
                                size_t pattern, double most);
-
-/*
- * Where L2's hits are of one kind, loads that miss the first TLB, or both, are of one
- * kind too, and take the penalty longer; others have not all missed, or have missed more. NULL:
- * nothing is against it.
- */
-const char *pb_pattern_untranslated(const struct pb_case *at, const struct pb_pattern_slice *hits,
-                                    const struct pb_pattern_slice *slice, size_t pattern);
 
 #endif

@@ -19,6 +19,9 @@ static const double outlier_share = 0.02, trim_share = 0.1;
 /* Where so many are hits of the cache and so many misses, the slice shows neither. */
 static const double mixed_share = 0.05;
 
+/* Quartiles of a normal distribution are so many standard deviations apart. */
+static const double quartile_deviations = 1.349;
+
 /*
  * Rare slow accesses are of one kind where they lie within a few cycles, or this part of them, and
  * are so many: active pages are 512 MiB (M16 5.2), and their pages at most 32 apart.
@@ -75,6 +78,9 @@ static void measure(const struct pb_sample *sorted, struct pb_pattern_slice *sli
     slice->prevails =
         (double)common->count >= least_share * (double)sorted->count &&
         pb_interquartile_range(sorted->values + common->first, common->count) <= kind_quartiles;
+    slice->scatter = slice->prevails ? 0.0
+                                     : pb_interquartile_range(sorted->values, sorted->count) /
+                                           quartile_deviations;
     if (!slice->prevails)
         slice->common = mean_of(sorted->values, sorted->count);
     else if (edge > 0.0)

@@ -15,13 +15,14 @@ enum { PB_PATTERN_KIND_CYCLES = 3 };
 struct pb_pattern_slice {
     struct pb_estimate common, slower; /* the prevailing kind, or the mean; the rare kind */
     double low, high;                  /* nearly all accesses lie between */
+    double scatter;                    /* one standard deviation of most; 0: one kind prevails */
     bool prevails;                     /* one kind does */
     size_t accesses, of_common;
     double stride_bytes; /* of its pages; NaN: there is no slice */
 };
 
 #define PB_PATTERN_SLICE_NONE                                                                      \
-    ((struct pb_pattern_slice){PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, NAN, NAN, false, 0, 0, NAN})
+    ((struct pb_pattern_slice){PB_ESTIMATE_NONE, PB_ESTIMATE_NONE, NAN, NAN, NAN, false, 0, 0, NAN})
 
 /* Reads the slice that a point holds. PB_NO_MEMORY. */
 enum pb_status pb_pattern_read(const struct pb_series *series, const struct pb_point *point,

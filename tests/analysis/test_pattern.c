@@ -110,6 +110,36 @@ static void test_pattern__of_pages_that_their_sets_hold_is_not_told(void **state
     }
 }
 
+/* Of TLBs with random victims pages by the dozen hit: a P2 or P3 that mixes them is none. */
+static void test_pattern__of_random_victims_is_of_loads_that_all_miss(void **state)
+{
+    static const struct {
+        uint32_t first_entries, second_sets, second_ways;
+    } tlbs[] = {{23, 4, 23}, {30, 1, 240}};
+    static const double planted[] = {200, 277, 351, 350, 501};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(tlbs) / sizeof(tlbs[0]); i++) {
+        const uint32_t ways = tlbs[i].second_ways, each[] = {ways, ways, ways, ways};
+        struct blind_profile profile = planted_device();
+        struct pb_parameters parameters = {0};
+        const struct pb_parameter *found;
+
+        profile.caches[BLIND_L2].latency_cycles = 200;
+        profile.dram_cycles = 350;
+        profile.jitter_cycles = 8;
+        profile.tlbs[0] = planted_level(2 * mib, 77, 1, &tlbs[i].first_entries);
+        profile.tlbs[1] = planted_level(2 * mib, 74, tlbs[i].second_sets, each);
+        profile.tlbs[0].policy = profile.tlbs[1].policy = "random";
+        selected_infer_drawn(&profile, tests_needed, &parameters);
+        found = selected_find(&parameters, "l2", "pattern_cycles");
+        for (size_t k = 0; k < sizeof(planted) / sizeof(planted[0]); k++)
+            if (isfinite(found->numbers[k].value))
+                assert_float_equal(found->numbers[k].value, planted[k], 9.0);
+        pb_parameters_clear(&parameters);
+    }
+}
+
 /* Of 4 and 64 KiB; most loads near to each other miss the TLB, too. */
 /* Nothing stated holds what a missing translation takes. */
 static void assert_latency_or_open(const struct pb_parameters *parameters, const char *memory,
@@ -242,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_pattern__is_shown_by_the_chase_that_suits_the_tlbs),
         cmocka_unit_test(test_pattern__of_translated_loads_is_null_where_none_are),
         cmocka_unit_test(test_pattern__of_pages_that_their_sets_hold_is_not_told),
+        cmocka_unit_test(test_pattern__of_random_victims_is_of_loads_that_all_miss),
         cmocka_unit_test(test_pattern__small_pages_do_not_move_the_latency_of_dram),
         cmocka_unit_test(test_pattern__is_null_where_no_chase_suits_the_tlbs),
         cmocka_unit_test(test_pattern__of_two_sides_is_their_mean),
