@@ -434,7 +434,31 @@ static void pages_of_entries(struct device *device)
     }
 }
 
-/* A TLB level that reaches no farther than the one before it would never answer. */
+/* Of M16's patterns, those of hits that miss TLB levels as it now is open which steps are levels.
+ */
+static void withdraw_patterns_from(struct device *device, size_t level)
+{
+    for (size_t i = 0; i < CACHES; i++) {
+        struct pb_parameter *list = stated(device, caches[i], "pattern_cycles");
+
+        for (size_t k = level; list != NULL && k <= 2 && k < list->number_count; k++) {
+            size_t used = strlen(list->method);
+
+            if (isnan(list->numbers[k].value))
+                continue;
+            snprintf(list->method + used, sizeof(list->method) - used,
+                     "; P%zu null: which steps are TLB levels is undetermined", k + 1);
+            list->numbers[k] = PB_ESTIMATE_NONE;
+            device->changed++;
+        }
+    }
+}
+
+/*
+ * A TLB level that reaches no farther than the one before it would never answer. What misses the
+ * one before it, as P2 and P3 do the first, or P3 the second, then misses an unknown number of
+ * levels.
+ */
 static void reach_of_levels(struct device *device)
 {
     for (size_t i = 1; i < TLBS; i++) {
@@ -452,6 +476,7 @@ static void reach_of_levels(struct device *device)
             withdraw_all(device, tlbs[k],
                          "inconsistent: this level would reach no farther than the one before it; "
                          "which steps are levels is undetermined");
+        withdraw_patterns_from(device, i);
         return;
     }
 }

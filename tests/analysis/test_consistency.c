@@ -300,6 +300,27 @@ static void test_consistency__tlb_levels_reach_farther_and_farther(void **state)
     pb_parameters_clear(&set);
 }
 
+/* Then loads that miss the first level, or both, miss an unknown number of levels. */
+static void test_consistency__patterns_of_open_tlb_levels_are_none(void **state)
+{
+    static const struct pb_estimate patterns[] = {
+        {200, 200, 200}, {240, 240, 240}, {262, 262, 262}, {535, 535, 535}, {744, 744, 744}};
+    struct pb_parameters set = {0};
+    const struct pb_parameter *list;
+
+    (void)state;
+    put(&set, "tlb_l1", "reach_bytes", 50331648);
+    put(&set, "tlb_l2", "reach_bytes", 50331648);
+    pb_parameter_set_list(declare(&set, "l2", "pattern_cycles"), patterns, 5, 0.97, "measured");
+    apply(&set);
+    list = pb_parameters_find(&set, "l2", "pattern_cycles");
+    assert_float_equal(list->numbers[0].value, 200, 0);
+    assert_true(isnan(list->numbers[1].value) && isnan(list->numbers[2].value));
+    assert_float_equal(list->numbers[4].value, 744, 0);
+    assert_non_null(strstr(list->method, "P3 null: which steps are TLB levels"));
+    pb_parameters_clear(&set);
+}
+
 static void test_consistency__an_entry_may_be_one_page(void **state)
 {
     struct pb_parameters set = {0};
@@ -480,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_consistency__a_miss_costs_what_the_next_level_answers),
         cmocka_unit_test(test_consistency__a_second_constant_cache_is_larger_and_later),
         cmocka_unit_test(test_consistency__tlb_levels_reach_farther_and_farther),
+        cmocka_unit_test(test_consistency__patterns_of_open_tlb_levels_are_none),
         cmocka_unit_test(test_consistency__an_entry_may_be_one_page),
         cmocka_unit_test(test_consistency__one_sm_is_no_side),
         cmocka_unit_test(test_consistency__two_sweeps_of_one_cache),
