@@ -852,18 +852,22 @@ static size_t count_multiples(const struct places *places, uint64_t line)
     return count;
 }
 
-/* Where too few places show the line: by passes of longer strides alone, or not at all. */
+/*
+ * Where too few places show the line: by passes of longer strides alone, or not at all. What is
+ * prefetched hides misses of any line.
+ */
 static void state_line_of_strides(struct pb_parameter *answer, size_t places, uint64_t shortest,
-                                  uint64_t bound)
+                                  uint64_t bound, bool is_prefetched)
 {
     double longest = (double)bound / 2.0;
+    struct pb_estimate line = {longest, (double)shortest, is_prefetched ? LINE_MAX : longest};
 
     if (bound > shortest)
-        pb_parameter_set_number(answer, (struct pb_estimate){longest, (double)shortest, longest},
-                                0.5,
+        pb_parameter_set_number(answer, line, 0.5,
                                 "the longest line of which no pass by longer strides lacks misses; "
-                                "%zu boundaries between hits and misses",
-                                places);
+                                "%zu boundaries between hits and misses%s",
+                                places,
+                                is_prefetched ? "; prefetched lines may lack them, too" : "");
     else
         pb_parameter_set_none(answer,
                               "too few observations: %zu boundaries between hits and misses, which "
@@ -930,7 +934,7 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
     if (line == shortest && are_misses_noise(scene))
         places.count = 0; /* all places are multiples of it */
     if (status == PB_OK && (places.count < PLACES_MIN || line == 0)) {
-        state_line_of_strides(answer, places.count, shortest, bound);
+        state_line_of_strides(answer, places.count, shortest, bound, is_sector_open);
     } else if (status == PB_OK) {
         is_sector_open |= line == shortest && scene->hints.sector_bytes == 0;
         state_line_of_places(answer, &lines, &places, sector, is_sector_open, bound);
@@ -976,6 +980,30 @@ static void bound_sizes_by_line(const struct pb_case *at, const struct scene *sc
                                bytes->numbers[0].high,
                                "less where lines are shorter than the sweep's stride");
     }
+}
+
+/*
+ * What runs ahead of a load hides misses, which stop growing before all lines miss: with twice the
+ * size at the latest every set has a line too many. Cold passes show it, whether or not a test of
+ * its own could say how far it runs.
+ */
+static void bound_full_miss_by_prefetch(const struct pb_case *at, const struct scene *scene)
+{
+    const char *memory = at->inference->memory;
+    struct pb_parameter *full = pb_parameters_find(at->parameters, memory, "full_miss_bytes");
+    double twice = 2.0 * pb_parameters_number(at->parameters, memory, "size_bytes");
+    struct pb_estimate bytes;
+    char method[PB_MESSAGE_LENGTH];
+
+    if (scene->fetch.prefetch_bytes == 0 || full == NULL || full->kind != PB_VALUE_NUMBER ||
+        !(full->numbers[0].high < twice))
+        return;
+    bytes = full->numbers[0];
+    bytes.high = twice;
+    snprintf(method, sizeof(method), "%.160s", full->method);
+    pb_parameter_set_number(full, bytes, full->confidence,
+                            "%s; up to twice the size, since lines run ahead in cold passes",
+                            method);
 }
 
 /* The recordings of line, sets and capacity, each if it was made. */
@@ -1064,6 +1092,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     if (status != PB_OK)
         return status;
     bound_sizes_by_line(at, scene);
+    bound_full_miss_by_prefetch(at, scene);
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "not recorded: no timed passes over one line more than fits");

@@ -173,6 +173,43 @@ static void test_line__misses_that_a_prefetch_hides_exclude_no_line(void **state
     device_clear(&device);
 }
 
+/* Passes over ever more of the cache, none of them traced. */
+static void record_passes(struct device *device)
+{
+    struct synthetic_noise noise = clean;
+    struct pb_series *series = &device_record(device, "l2_capacity")->series;
+
+    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
+    synthetic_pass(series, "global_cg", "reference", 1024, 32, 4096, (uint64_t)4096 * 96);
+    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
+    for (uint64_t bytes = 1024; bytes <= 65536; bytes += bytes < 20480 ? 1024 : 8192)
+        synthetic_chase(series, &cache, &noise, "global_cg", "coarse", bytes, 32, 2, true);
+}
+
+/*
+ * Longer passes in which a prefetch hides all misses exclude no line, where no place shows it; and
+ * where misses stop growing not yet all of them miss.
+ */
+static void test_line__strides_exclude_none_that_a_prefetch_hides(void **state)
+{
+    struct synthetic_noise noise = clean;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_line")->series;
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
+    add_sectors(series, "cold", false, 160, 4, 0, 20);
+    add_sectors(series, "backward", true, 160, 4, 0, 1);
+    for (uint32_t more = 20; more <= 80; more += 20)
+        add_sectors(series, "overflow", false, 512 + more, 1, 1024, 20);
+    record_passes(&device);
+    device_infer(&device);
+    assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].high, 1024, 0);
+    assert_true(device_parameter(&device, "l2", "full_miss_bytes")->numbers[0].high >= 32768.0);
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +218,7 @@ int main(void)
         cmocka_unit_test(test_line__misses_that_a_prefetch_hides_exclude_no_line),
         cmocka_unit_test(test_line__shorter_than_all_strides_it_is_open),
         cmocka_unit_test(test_line__spikes_that_look_like_misses_leave_it_open),
+        cmocka_unit_test(test_line__strides_exclude_none_that_a_prefetch_hides),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
