@@ -161,22 +161,31 @@ static enum pb_status read_chases(const struct pb_series *series, const char *pa
     return status == PB_NO_MEMORY ? status : PB_OK;
 }
 
-/* Onsets of all starts that have one: value is the most. NaN: none. */
+/*
+ * Onsets of all starts that have one: value is the most. Arrays that fit elsewhere, where no larger
+ * one surely missed, bound it from below. NaN: no start has one.
+ */
 static struct pb_estimate span_onsets(const struct view *view, size_t *count_out)
 {
     struct pb_estimate onset = PB_ESTIMATE_NONE;
+    double fits_elsewhere = 0.0;
 
     *count_out = 0;
     for (size_t i = 0; i < view->start_count; i++) {
         const struct start *start = &view->starts[i];
 
-        if (start->fits_bytes == 0 || start->overflow_bytes <= start->fits_bytes ||
-            start->has_guest)
+        if (start->fits_bytes == 0 || start->has_guest)
+            continue;
+        if (start->overflow_bytes == 0)
+            fits_elsewhere = fmax(fits_elsewhere, (double)start->fits_bytes);
+        if (start->overflow_bytes <= start->fits_bytes)
             continue;
         onset.low = fmin(onset.low, (double)start->fits_bytes);
         onset.high = fmax(onset.high, (double)start->fits_bytes);
         ++*count_out;
     }
+    if (*count_out > 0)
+        onset.high = fmax(onset.high, fits_elsewhere);
     onset.value = onset.high;
     return onset;
 }

@@ -278,6 +278,23 @@ static void test_onsets__without_an_index_starts_still_differ(void **unused)
     tear_down(&bench);
 }
 
+/* 5 lines surely miss from the first start; 6 fit from the second, where nothing surely misses. */
+static void test_onsets__what_fits_from_any_start_is_no_onset_yet(void **unused)
+{
+    struct bench bench;
+    struct pb_series *series = &bench.recordings[0].series;
+
+    (void)unused;
+    set_up(&bench);
+    pb_parameter_set_none(pb_parameters_find(&bench.parameters, "l1", "index_masks"), "test");
+    chase(series, "global_ca", "shifted", 0, 4, 4);
+    chase(series, "global_ca", "shifted", 0, 5, 4);
+    chase(series, "global_ca", "shifted", LINE, 6, 6);
+    infer(&bench);
+    assert_true(find(&bench, "l1", "first_miss_bytes")->numbers[0].value == 6 * LINE);
+    tear_down(&bench);
+}
+
 /* Masks say nothing of address bits above them. */
 static void test_sets_predict__bits_beyond_the_masks_are_unknown(void **unused)
 {
@@ -304,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_onsets__textures_in_one_store_reach_its_size),
         cmocka_unit_test(test_onsets__a_wrong_index_tells_no_size),
         cmocka_unit_test(test_onsets__without_an_index_starts_still_differ),
+        cmocka_unit_test(test_onsets__what_fits_from_any_start_is_no_onset_yet),
         cmocka_unit_test(test_sets_predict__bits_beyond_the_masks_are_unknown),
     };
 
