@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/planted_tlb.h"
 #include "analysis/selected.h"
 
 static const char tests_by_one[] =
@@ -146,6 +147,27 @@ static void test_over_sms__passes_that_crowd_few_sets_are_not_of_l2(void **state
     pb_parameters_clear(&parameters);
 }
 
+/* Too little memory for chases in DRAM: L2's misses miss a TLB of 14 entries of 64 KiB as well. */
+static void test_over_sms__misses_of_a_sweep_beyond_the_tlb_are_a_bound(void **state)
+{
+    static const uint32_t entries = 14;
+    struct blind_profile drawn = planted_device();
+    struct pb_parameters parameters = {0};
+    const struct pb_estimate *misses;
+
+    (void)state;
+    drawn.memory_bytes = (uint64_t)16 << 20;
+    drawn.caches[BLIND_L2].ways = 2;
+    drawn.dram_cycles = 350;
+    drawn.tlbs[0] = planted_level(65536, 26, 1, &entries);
+    drawn.tlbs[1] = (struct blind_tlb){0};
+    selected_infer_drawn(&drawn, "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_remap",
+                         &parameters);
+    misses = selected_find(&parameters, "l2", "miss_latency_cycles")->numbers;
+    assert_true(misses->low <= 350.0 && 350.0 <= misses->high);
+    pb_parameters_clear(&parameters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +175,7 @@ int main(void)
         cmocka_unit_test(test_over_sms__without_their_chases_one_sm_speaks),
         cmocka_unit_test(test_over_sms__load_pairs_that_miss_both_levels_tell_of_none),
         cmocka_unit_test(test_over_sms__passes_that_crowd_few_sets_are_not_of_l2),
+        cmocka_unit_test(test_over_sms__misses_of_a_sweep_beyond_the_tlb_are_a_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
