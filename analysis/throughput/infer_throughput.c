@@ -60,6 +60,39 @@ static double best_before(const struct pb_matrix *matrix, size_t axis)
     return best;
 }
 
+/* What a launch shape has outstanding, by the product of its numbers. */
+static double size_of_shape(const struct pb_matrix *matrix, size_t cell)
+{
+    double size = 1.0;
+
+    for (size_t i = 0; i < matrix->rank; i++)
+        if (matrix->axes[i].values != NULL)
+            size *= matrix->axes[i].values[cell / pb_axes_step(matrix, i) % matrix->axes[i].length];
+    return size;
+}
+
+/*
+ * How much faster the largest shapes are than all smaller ones, if the peak is one of them: the
+ * rate goes by what is outstanding (Little's law), and the largest shapes that a device can run
+ * need not lie at the end of any axis.
+ */
+static double growth_by_size(const struct pb_matrix *matrix, const struct peak *peak)
+{
+    double most = size_of_shape(matrix, peak->cell), best = 0.0;
+
+    for (size_t i = 0; i < pb_matrix_size(matrix); i++) {
+        double size = size_of_shape(matrix, i);
+
+        if (!is_rate(matrix->values[i]))
+            continue;
+        if (size > most)
+            return 1.0;
+        if (size < most)
+            best = fmax(best, matrix->values[i]);
+    }
+    return best > 0.0 ? fmax(1.0, peak->value / best) : 1.0;
+}
+
 static void look_around(const struct pb_matrix *matrix, struct peak *peak)
 {
     for (size_t axis = 0; axis < matrix->rank; axis++) {
@@ -128,6 +161,7 @@ static enum pb_status find_peak(const struct pb_recording *recording, struct pea
         return pb_fail(err, PB_NOT_FOUND, "not recorded: none of %zu launch shapes has a rate",
                        pb_matrix_size(matrix));
     look_around(matrix, &peak);
+    peak.growth = fmax(peak.growth, growth_by_size(matrix, &peak));
     status = measure_plateau(matrix, &peak, err);
     if (status == PB_OK)
         *peak_out = peak;

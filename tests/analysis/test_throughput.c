@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <string.h>
 
 #include "analysis/blind/profile.h"
@@ -138,6 +139,25 @@ static void test_throughput__a_plateau_does_not_rise(void **state)
     device_clear(&device);
 }
 
+/* The largest shapes lie at no axis' end where it could not run: 2 x 64 and 4 x 32 threads. */
+static void test_throughput__the_largest_shapes_that_run_may_be_a_bound(void **state)
+{
+    struct device device = {0};
+    const struct pb_parameter *peak;
+    struct pb_matrix *matrix;
+
+    (void)state;
+    device.info.theoretical_bytes_per_s = 4e9;
+    matrix = record_copy(&device, 3e9);
+    matrix->values[1] = matrix->values[2] = 3e9;
+    matrix->values[3] = NAN;
+    device_infer(&device);
+    peak = device_parameter(&device, "dram", "peak_bytes_per_s");
+    assert_float_equal(peak->numbers[0].high, 4e9, 1);
+    assert_non_null(strstr(peak->method, "still rising"));
+    device_clear(&device);
+}
+
 /* While one load is outstanding so few others are issued that registers are never all taken. */
 static void test_mshr__what_issuing_takes_is_no_limit(void **state)
 {
@@ -168,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_throughput__share_of_the_pins),
         cmocka_unit_test(test_throughput__a_rate_that_still_rises_is_a_bound),
         cmocka_unit_test(test_throughput__a_plateau_does_not_rise),
+        cmocka_unit_test(test_throughput__the_largest_shapes_that_run_may_be_a_bound),
         cmocka_unit_test(test_mshr__what_issuing_takes_is_no_limit),
     };
 
