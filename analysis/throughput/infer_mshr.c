@@ -136,7 +136,7 @@ static unsigned most_in_flight(const struct search *search)
 static enum pb_status find_limit(struct search *search, struct finding *finding,
                                  struct pb_error *err)
 {
-    unsigned near;
+    unsigned near, last;
     double second;
 
     search->most = most_in_flight(search);
@@ -145,9 +145,13 @@ static enum pb_status find_limit(struct search *search, struct finding *finding,
     if (search->outstanding == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d loads in flight", LIMIT_MAX);
     near = find_best(search, 1, search->most, false, &finding->fit, &second);
-    finding->limit = find_best(search, near > NEAR ? near - NEAR : 1,
-                               near + NEAR < search->most ? near + NEAR : search->most, true,
-                               &finding->fit, &second);
+    do { /* the best at the edge of its neighbours may have a better one beyond */
+        last = near;
+        near = find_best(search, last > NEAR ? last - NEAR : 1,
+                         last + NEAR < search->most ? last + NEAR : search->most, true,
+                         &finding->fit, &second);
+    } while (near + NEAR == last || last + NEAR == near);
+    finding->limit = near;
     weigh(search, second, finding);
     free(search->outstanding);
     return PB_OK;

@@ -12,6 +12,7 @@
 #include "analysis/device.h"
 #include "analysis/selected.h"
 #include "analysis/synthetic.h"
+#include "analysis/throughput/outstanding.h"
 
 /* 700 cycles at 1 GHz: reads take 700 ns. */
 static void record_latency(struct device *device)
@@ -158,6 +159,46 @@ static void test_throughput__the_largest_shapes_that_run_may_be_a_bound(void **s
     device_clear(&device);
 }
 
+/* Times of bursts under limits of 20 loads of a warp and 200 of the SM, each stamped late. */
+static void record_bursts(struct device *device, double late_cycles)
+{
+    enum { WARPS = 15, LOADS = 32 };
+    static const char *const traffics[] = {"l2", "dram"};
+    static const double lanes[] = {1};
+    static const double warps[WARPS] = {1, 2, 4, 6, 8, 10, 11, 12, 13, 14, 16, 17, 20, 24, 32};
+    static struct pb_outstanding outstanding = {
+        .per_warp = 20, .per_sm = 200, .latency = 300, .issue = 1};
+    struct pb_matrix *matrix = &device_record(device, "mshr")->matrix;
+    double last[LOADS];
+
+    pb_axis_set_labels(&matrix->axes[0], "traffic", "", traffics, 2, NULL);
+    pb_axis_set_values(&matrix->axes[1], "lanes", "", "", lanes, 1, NULL);
+    pb_axis_set_values(&matrix->axes[2], "warps", "", "", warps, WARPS, NULL);
+    for (size_t i = 0; i < LOADS; i++)
+        last[i] = (double)i + 1.0;
+    pb_axis_set_values(&matrix->axes[3], "loads", "", "", last, LOADS, NULL);
+    assert_int_equal(pb_matrix_allocate(matrix, "cycle", "", NULL), PB_OK);
+    for (size_t row = 0; row < 2 * WARPS; row++) {
+        pb_outstanding_simulate(&outstanding, (unsigned)warps[row % WARPS], LOADS, last);
+        for (size_t i = 0; i < LOADS; i++)
+            matrix->values[row * LOADS + i] = last[i] + late_cycles;
+    }
+}
+
+/* Stamps that are late by 8 cycles show 205 loads to the quick search, which takes them for time on
+ * the way. */
+static void test_mshr__the_best_of_some_may_have_a_better_neighbour(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_bursts(&device, 8.0);
+    device_infer(&device);
+    assert_value(&device, "mshr", "outstanding_per_warp", 20.0);
+    assert_value(&device, "mshr", "outstanding_per_sm", 200.0);
+    device_clear(&device);
+}
+
 /* While one load is outstanding so few others are issued that registers are never all taken. */
 static void test_mshr__what_issuing_takes_is_no_limit(void **state)
 {
@@ -190,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_throughput__a_plateau_does_not_rise),
         cmocka_unit_test(test_throughput__the_largest_shapes_that_run_may_be_a_bound),
         cmocka_unit_test(test_mshr__what_issuing_takes_is_no_limit),
+        cmocka_unit_test(test_mshr__the_best_of_some_may_have_a_better_neighbour),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
