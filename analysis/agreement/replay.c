@@ -8,6 +8,7 @@
 
 #include "analysis/agreement/sequence.h"
 #include "analysis/statistics/sample.h"
+#include "analysis/statistics/sort.h"
 #include "analysis/trace.h"
 
 enum {
@@ -452,6 +453,7 @@ struct stage {
     bool is_unsettling;           /* what misses it in one pass need not miss it in the next one */
     uint32_t *lines;              /* [sets] of the chase; those of a settled level decide */
     uint64_t last_sector;         /* of a settled one: number of the last one looked up */
+    bool is_counted;              /* lines[] are those of all loads */
     bool is_settled;              /* its cache need not run, but for sets that must_run() says */
     bool is_open;                 /* of a settled one: all that is looked up */
 };
@@ -647,6 +649,25 @@ static void predict(struct launch *launch, uint64_t page, uint64_t line,
     prediction_out->answers = answers & launch->route->all;
 }
 
+/* Lines of a chase in a level's sets: all, what finds room, and of sets with room for all. */
+struct filling {
+    size_t lines, room, kept;
+};
+
+static struct filling sum_lines(const struct stage *stage)
+{
+    struct filling sum = {0, 0, 0};
+
+    for (size_t set = 0; set < pb_model_cache_sets(stage->cache); set++) {
+        size_t ways = pb_model_cache_ways(stage->cache, set), lines = stage->lines[set];
+
+        sum.lines += lines;
+        sum.room += lines < ways ? lines : ways;
+        sum.kept += lines > ways ? 0 : lines;
+    }
+    return sum;
+}
+
 /* Comparing */
 
 static void count_undetermined(struct pb_agreement_counts *counts, uint64_t accesses, size_t reason)
@@ -811,35 +832,27 @@ static void excuse_foreign(struct launch *launch, const struct pb_point *point,
     excuse(launch, replay->misses[worst], FOREIGN, counts);
 }
 
-static int compare_lines(const void *a, const void *b)
+/* Different lines of the chase by set of the path's first cache, which is known. */
+static enum pb_status count_first_lines(struct stage *stage, const struct pb_point *point,
+                                        const struct pb_sequence *sequence, struct pb_error *err)
 {
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    double *lines;
+    size_t shift = (size_t)__builtin_ctzll(stage->level->shape.line_bytes);
 
-    return (left > right) - (left < right);
-}
-
-/* Different lines of the chase, sorted. */
-static enum pb_status list_lines(const struct pb_model_level *level, const struct pb_point *point,
-                                 const struct pb_sequence *sequence, uint64_t **lines_out,
-                                 size_t *count_out, struct pb_error *err)
-{
-    uint64_t *lines = malloc(sequence->period * sizeof(*lines));
-    bool is_sorted = true;
-    size_t count = 0;
-
+    if (stage->is_counted)
+        return PB_OK;
+    lines = malloc(sequence->period * sizeof(*lines));
     if (lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", sequence->period);
-    for (size_t i = 0; i < sequence->period; i++) {
-        lines[i] = line_address(point, sequence->offset_bytes[i]) / level->shape.line_bytes;
-        is_sorted &= i == 0 || lines[i - 1] <= lines[i];
-    }
-    if (!is_sorted)
-        qsort(lines, sequence->period, sizeof(*lines), compare_lines);
     for (size_t i = 0; i < sequence->period; i++)
-        if (count == 0 || lines[count - 1] != lines[i])
-            lines[count++] = lines[i];
-    *lines_out = lines;
-    *count_out = count;
+        lines[i] = (double)(line_address(point, sequence->offset_bytes[i]) >> shift);
+    pb_sort(lines, sequence->period);
+    memset(stage->lines, 0, pb_model_cache_sets(stage->cache) * sizeof(*stage->lines));
+    for (size_t i = 0; i < sequence->period; i++)
+        if (i == 0 || lines[i - 1] != lines[i])
+            stage->lines[pb_model_cache_set(stage->cache, (uint64_t)lines[i] << shift)]++;
+    free(lines);
+    stage->is_counted = true;
     return PB_OK;
 }
 
@@ -861,9 +874,9 @@ static enum pb_status excuse_full(struct launch *launch, const struct pb_point *
                                   struct pb_agreement_counts *counts, struct pb_error *err)
 {
     const struct pb_replay *replay = launch->replay;
-    size_t cache = launch->way->caches[0], count = 0, ways, holds;
+    size_t cache = launch->way->caches[0], count, ways, holds;
     const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-    uint64_t passes = accesses->count / sequence->period + 1, most, *lines = NULL;
+    uint64_t passes = accesses->count / sequence->period + 1, most;
     enum pb_status status;
 
     if (launch->lost == 0 || !level->has_sets || level->is_chip_wide || level->way_counts != NULL)
@@ -872,8 +885,8 @@ static enum pb_status excuse_full(struct launch *launch, const struct pb_point *
     holds = (size_t)(sure_bytes(level, replay->fits[cache]) / level->shape.line_bytes);
     if (holds >= level->shape.set_count * ways)
         return PB_OK;
-    status = list_lines(level, point, sequence, &lines, &count, err);
-    free(lines);
+    status = count_first_lines(&launch->caches[0], point, sequence, err);
+    count = status == PB_OK ? sum_lines(&launch->caches[0]).lines : 0;
     if (status != PB_OK || count < holds)
         return status;
     most = passes * (count + 1 - holds) * LOST_PER_WAY * ways;
@@ -883,42 +896,36 @@ static enum pb_status excuse_full(struct launch *launch, const struct pb_point *
 
 /* How many of the lines must miss in each pass, whatever the policy: more than the sets have ways.
  */
-static uint64_t count_surplus(struct pb_replay *replay, size_t cache, const uint64_t *lines,
-                              size_t count)
+static uint64_t count_surplus(const struct pb_replay *replay, size_t cache,
+                              const struct stage *stage)
 {
-    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+    const struct pb_model_level *level = stage->level;
     uint64_t most =
         replay->fits[cache] < level->fits_bytes ? replay->fits[cache] : level->most_bytes;
-    uint64_t holds = most / level->shape.line_bytes, surplus = 0, overflow = 0;
+    uint64_t holds = most / level->shape.line_bytes, surplus = 0;
+    struct filling sum = sum_lines(stage);
 
     holds += holds / PB_MODEL_SLACK;
-    if (most > 0 && count > holds)
-        surplus = count - holds;
-    if (!level->has_sets || level->is_chip_wide)
+    if (most > 0 && sum.lines > holds)
+        surplus = sum.lines - holds;
+    if (!level->has_sets || level->is_chip_wide || sum.lines - sum.room < surplus)
         return surplus;
-    memset(replay->misses, 0, level->shape.set_count * sizeof(*replay->misses));
-    for (size_t i = 0; i < count; i++) {
-        size_t set = pb_model_cache_set(replay->caches[cache], lines[i] * level->shape.line_bytes);
-        size_t ways = level->way_counts != NULL ? level->way_counts[set] : level->shape.way_count;
-
-        overflow += ++replay->misses[set] > ways;
-    }
-    return overflow > surplus ? overflow : surplus;
+    return sum.lines - sum.room;
 }
 
 /*
  * Open accesses of the path's first cache: which of them miss is not known, but of n lines in w
  * ways, n - w miss in every pass. What is lacking of these misses contradicts.
  */
-static enum pb_status demand_misses(const struct launch *launch, const struct pb_point *point,
+static enum pb_status demand_misses(struct launch *launch, const struct pb_point *point,
                                     const struct pb_sequence *sequence,
                                     const struct pb_accesses *accesses,
                                     struct pb_agreement_counts *counts, struct pb_error *err)
 {
-    struct pb_replay *replay = launch->replay;
-    size_t cache = launch->way->caches[0], line_count = 0;
+    const struct pb_replay *replay = launch->replay;
+    size_t cache = launch->way->caches[0];
     const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-    uint64_t passes = accesses->count / sequence->period, missed = 0, lacking, *lines = NULL;
+    uint64_t passes = accesses->count / sequence->period, missed = 0, lacking;
     uint32_t hits = (UINT32_C(1) << TLBS_MAX) - 1;
     enum pb_status status;
 
@@ -929,11 +936,10 @@ static enum pb_status demand_misses(const struct launch *launch, const struct pb
 
         missed += seen == 0 || (seen & ~hits) != 0; /* as far as it may have been one */
     }
-    status = list_lines(level, point, sequence, &lines, &line_count, err);
+    status = count_first_lines(&launch->caches[0], point, sequence, err);
     if (status != PB_OK)
         return status;
-    lacking = passes * count_surplus(replay, cache, lines, line_count);
-    free(lines);
+    lacking = passes * count_surplus(replay, cache, &launch->caches[0]);
     lacking = lacking > missed ? lacking - missed : 0;
     if (lacking > counts->by_reason[replay->cache_reasons[cache]])
         lacking = counts->by_reason[replay->cache_reasons[cache]];
@@ -1177,26 +1183,6 @@ static void count_lines(struct launch *launch, struct stage *chain, size_t from,
     }
 }
 
-/* Of a level's sets: how many have more lines than ways; lines that find room, and of sets that
- * have room for all. */
-struct filling {
-    size_t overfull, held, kept;
-};
-
-static struct filling sum_lines(const struct stage *stage)
-{
-    struct filling sum = {0, 0, 0};
-
-    for (size_t set = 0; set < pb_model_cache_sets(stage->cache); set++) {
-        size_t ways = pb_model_cache_ways(stage->cache, set), lines = stage->lines[set];
-
-        sum.overfull += lines > ways;
-        sum.held += lines < ways ? lines : ways;
-        sum.kept += lines > ways ? 0 : lines;
-    }
-    return sum;
-}
-
 /*
  * Settles levels one behind the other, as far as loads reach them; false: they have to run. A level
  * finds the same in all passes but the first, once the loads that reach it are the same: they are
@@ -1226,14 +1212,16 @@ static bool settle_levels(struct launch *launch, struct stage *chain, size_t cou
         if (runs || passes <= changing)
             return false;
         count_lines(launch, chain, k, k, point, sequence);
+        stage->is_counted = true;
         sum = sum_lines(stage);
-        stage->is_open = sum.held > pb_model_cache_capacity(stage->cache);
+        stage->is_open = sum.room > pb_model_cache_capacity(stage->cache);
         if (stage->is_open && (k > 0 || stage->level->is_tlb))
             return false;
-        if (sum.overfull == 0 && !stage->is_open)
+        if (sum.kept == sum.lines && !stage->is_open)
             return true;
         if (k > 0 && victims != OLDEST)
             return false;
+        stage->is_counted = changing == 0;
         if (changing > 0)
             count_lines(launch, chain, 0, k, point, sequence);
         runs = victims == BY_POLICY && !stage->is_open;
@@ -1245,8 +1233,14 @@ static bool settle_levels(struct launch *launch, struct stage *chain, size_t cou
 /* Do the TLBs find the entries of all loads at their first level? */
 static bool holds_all(const struct launch *launch)
 {
-    return launch->route->tlbs == 1 || (launch->tlbs[0].is_settled && !launch->tlbs[0].is_open &&
-                                        sum_lines(&launch->tlbs[0]).overfull == 0);
+    struct filling sum;
+
+    if (launch->route->tlbs == 1)
+        return true;
+    if (!launch->tlbs[0].is_settled || launch->tlbs[0].is_open)
+        return false;
+    sum = sum_lines(&launch->tlbs[0]);
+    return sum.kept == sum.lines;
 }
 
 static void unsettle(struct stage *chain, size_t count)

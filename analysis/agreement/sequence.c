@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics/sort.h"
 #include "core/order.h"
 
 /* Of a stride, so much is used by slots that are evenly apart (docs/battery.md, family tlb). */
@@ -162,18 +163,12 @@ static enum pb_status try_sweep(const struct pb_point *point, const struct pb_ac
     return PB_OK;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 /* Is every load of another line? A pass by several words of each line is longer than it shows. */
 static enum pb_status see_lines(const struct pb_point *point, const struct pb_accesses *accesses,
                                 bool *are_different_out, struct pb_error *err)
 {
-    uint64_t stride = point->stride_bytes > 0 ? point->stride_bytes : 1, *lines;
+    uint64_t stride = point->stride_bytes > 0 ? point->stride_bytes : 1;
+    double *lines;
     size_t i = 1;
 
     while (i < accesses->count &&
@@ -186,8 +181,8 @@ static enum pb_status see_lines(const struct pb_point *point, const struct pb_ac
     if (lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", accesses->count);
     for (i = 0; i < accesses->count; i++)
-        lines[i] = accesses->index_bytes[i] / stride;
-    qsort(lines, accesses->count, sizeof(*lines), compare_numbers);
+        lines[i] = (double)(accesses->index_bytes[i] / stride);
+    pb_sort(lines, accesses->count);
     for (i = 1; i < accesses->count; i++)
         *are_different_out &= lines[i - 1] != lines[i];
     free(lines);
