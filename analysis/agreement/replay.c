@@ -451,11 +451,12 @@ struct stage {
     bool is_roomy;                /* or hold all of the chase's lines: it need not run */
     bool is_drawn;                /* victims are, and by the lines of its sets alone */
     bool is_unsettling;           /* what misses it in one pass need not miss it in the next one */
-    uint32_t *lines;              /* [sets] of the chase; those of a settled level decide */
-    uint64_t last_sector;         /* of a settled one: number of the last one looked up */
-    bool is_counted;              /* lines[] are those of all loads */
-    bool is_settled;              /* its cache need not run, but for sets that must_run() says */
-    bool is_open;                 /* of a settled one: all that is looked up */
+    bool is_fresh;        /* each load is of another line, and all find room: none is there */
+    uint32_t *lines;      /* [sets] of the chase; those of a settled level decide */
+    uint64_t last_sector; /* of a settled one: number of the last one looked up */
+    bool is_counted;      /* lines[] are those of all loads */
+    bool is_settled;      /* its cache need not run, but for sets that must_run() says */
+    bool is_open;         /* of a settled one: all that is looked up */
 };
 
 /* One chase under way. */
@@ -515,7 +516,7 @@ static enum finding look_up_settled(struct stage *stage, uint64_t address)
 static inline enum finding look_up(const struct launch *launch, struct stage *stage,
                                    uint64_t address)
 {
-    bool is_hit, is_certain;
+    bool is_hit = false, is_certain = true;
 
     if (stage->is_roomy)
         return stage->is_scattered ? OPEN_PARAMETER : launch->passes > 0 ? HITS : OPEN_LAUNCH;
@@ -523,7 +524,8 @@ static inline enum finding look_up(const struct launch *launch, struct stage *st
         return OPEN_PARAMETER;
     if (stage->is_settled && (victims_of(stage->level) != BY_POLICY || !must_run(stage, address)))
         return look_up_settled(stage, address);
-    is_hit = pb_model_cache_touch(stage->cache, address, &is_certain);
+    if (!stage->is_fresh)
+        is_hit = pb_model_cache_touch(stage->cache, address, &is_certain);
     if (!is_certain)
         return !stage->is_drawn ? OPEN_PARAMETER : is_hit ? DRAWN_HIT : DRAWN_MISS;
     if (is_hit)
@@ -1133,6 +1135,17 @@ static void prefill(struct launch *launch, const struct pb_point *point,
     launch->is_loaded = true;
 }
 
+/* Is each load of a first pass of a line of its own, and is there room for all of them? */
+static bool is_fresh(const struct pb_model_level *level, uint64_t fits_bytes,
+                     const struct pb_point *point, const struct pb_sequence *sequence,
+                     const struct pb_accesses *accesses)
+{
+    uint64_t line = level->shape.line_bytes, loads = sequence->warm + accesses->count;
+
+    return !level->has_sets && line > 0 && sequence->apart_bytes >= line &&
+           point->alias_bytes == 0 && loads <= sequence->period && loads <= fits_bytes / line;
+}
+
 /* Are all loads of a line, of whatever level, next to each other in a pass? */
 static bool is_ascending(const struct pb_point *point, const struct pb_sequence *sequence)
 {
@@ -1264,6 +1277,10 @@ static void settle(struct launch *launch, const struct pb_point *point,
     struct stage *first = &launch->caches[0];
     bool is_known, runs;
 
+    for (size_t c = 0; c < launch->way->count; c++)
+        launch->caches[c].is_fresh =
+            is_fresh(launch->caches[c].level, launch->replay->fits[launch->way->caches[c]], point,
+                     sequence, accesses);
     if (sequence->warm < sequence->period || !is_ascending(point, sequence))
         return;
     launch->passes = sequence->warm / sequence->period;
@@ -1472,7 +1489,8 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
         set_stages(&warm, point, sequence, is_cold ? FLUSHED : UNKNOWN, false);
     if (is_cold && point->is_prefilled != 0 && !continues(series, i))
         prefill(&launch, point, sequence);
-    if (warm.way == launch.way && (i + 1 == series->point_count || !continues(series, i + 1)))
+    if (warm.way == launch.way && !continues(series, i) &&
+        (i + 1 == series->point_count || !continues(series, i + 1)))
         settle(&launch, point, sequence, accesses);
     run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
     settle_draws(&launch, counts);

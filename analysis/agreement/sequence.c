@@ -131,6 +131,7 @@ static enum pb_status allocate(struct pb_sequence *sequence, uint64_t period, st
 {
     free(sequence->offset_bytes);
     sequence->period = (size_t)period;
+    sequence->apart_bytes = 0;
     sequence->offset_bytes = malloc(sequence->period * sizeof(*sequence->offset_bytes));
     if (sequence->offset_bytes == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a chase of %zu slots",
@@ -159,6 +160,7 @@ static enum pb_status try_sweep(const struct pb_point *point, const struct pb_ac
         return PB_OK;
     }
     sweep(point, strides, sequence);
+    sequence->apart_bytes = slots == strides ? point->stride_bytes : 0;
     sequence->is_known = fits(sequence, accesses);
     return PB_OK;
 }
