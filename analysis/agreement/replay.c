@@ -149,11 +149,16 @@ struct spread {
     double below, above; /* cycles around the median */
 };
 
+/* A set of a level, and how many lines of a chase belong to it. */
+struct chased_set {
+    uint32_t ways, lines;
+};
+
 struct pb_replay {
     const struct pb_model_hierarchy *hierarchy;
     struct pb_model_cache *caches[PB_MODEL_CACHES_MAX], *tlbs[PB_MODEL_TLBS_MAX];
     uint64_t fits[PB_MODEL_CACHES_MAX]; /* bytes that caches[i] was made for */
-    uint32_t *cache_lines[PB_MODEL_CACHES_MAX], *tlb_lines[PB_MODEL_TLBS_MAX]; /* [sets] of each */
+    struct chased_set *cache_sets[PB_MODEL_CACHES_MAX], *tlb_sets[PB_MODEL_TLBS_MAX]; /* of each */
     struct route routes[PB_MODEL_PATH_COUNT];
     struct spread l2_spread; /* NaN: not seen */
     bool fetches_again;      /* L2 runs ahead of loads that it has seen before, too */
@@ -364,22 +369,25 @@ static bool can_fail(const struct route *route, uint32_t answers)
 
 /* Caches */
 
-/* The level's cache, and room for a number of each of its sets; none where its shape is not known.
- */
+/* The level's cache and its sets; none where its shape is not known: it is open then. */
 static enum pb_status open_level(const struct pb_model_level *level, uint64_t fits_bytes,
-                                 struct pb_model_cache **cache, uint32_t **lines,
+                                 struct pb_model_cache **cache, struct chased_set **sets,
                                  struct pb_error *err)
 {
+    size_t count;
     enum pb_status status =
         pb_model_level_open(level, fits_bytes, PB_MODEL_UNCERTAIN, 1, cache, err);
 
-    if (status != PB_OK) /* it then is open from the first load on */
+    if (status != PB_OK)
         return status == PB_NOT_FOUND ? PB_OK : status;
-    free(*lines);
-    *lines = calloc(pb_model_cache_sets(*cache), sizeof(**lines));
-    return *lines != NULL ? PB_OK
-                          : pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu sets",
-                                    pb_model_cache_sets(*cache));
+    count = pb_model_cache_sets(*cache);
+    free(*sets);
+    *sets = calloc(count, sizeof(**sets));
+    if (*sets == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu sets", count);
+    for (size_t i = 0; i < count; i++)
+        (*sets)[i].ways = (uint32_t)pb_model_cache_ways(*cache, i);
+    return PB_OK;
 }
 
 static enum pb_status open_cache(struct pb_replay *replay, size_t i, uint64_t carveout_bytes,
@@ -395,7 +403,7 @@ static enum pb_status open_cache(struct pb_replay *replay, size_t i, uint64_t ca
     pb_model_cache_destroy(replay->caches[i]);
     replay->caches[i] = NULL;
     replay->fits[i] = fits;
-    return open_level(level, fits, &replay->caches[i], &replay->cache_lines[i], err);
+    return open_level(level, fits, &replay->caches[i], &replay->cache_sets[i], err);
 }
 
 static enum pb_status open_tlb(struct pb_replay *replay, size_t i, struct pb_error *err)
@@ -406,7 +414,7 @@ static enum pb_status open_tlb(struct pb_replay *replay, size_t i, struct pb_err
         pb_model_cache_clear(replay->tlbs[i]);
         return PB_OK;
     }
-    return open_level(level, level->fits_bytes, &replay->tlbs[i], &replay->tlb_lines[i], err);
+    return open_level(level, level->fits_bytes, &replay->tlbs[i], &replay->tlb_sets[i], err);
 }
 
 static enum pb_status begin_launch(struct pb_replay *replay, uint64_t carveout_bytes,
@@ -451,12 +459,13 @@ struct stage {
     bool is_roomy;                /* or hold all of the chase's lines: it need not run */
     bool is_drawn;                /* victims are, and by the lines of its sets alone */
     bool is_unsettling;           /* what misses it in one pass need not miss it in the next one */
-    bool is_fresh;        /* each load is of another line, and all find room: none is there */
-    uint32_t *lines;      /* [sets] of the chase; those of a settled level decide */
-    uint64_t last_sector; /* of a settled one: number of the last one looked up */
-    bool is_counted;      /* lines[] are those of all loads */
-    bool is_settled;      /* its cache need not run, but for sets that must_run() says */
-    bool is_open;         /* of a settled one: all that is looked up */
+    bool is_fresh;           /* each load is of another line, and all find room: none is there */
+    struct chased_set *sets; /* by the lines of the chase in them, a settled level decides */
+    uint64_t last_sector;    /* of a settled one: number of the last one looked up */
+    bool is_counted;         /* the lines of its sets are those of all loads */
+    bool is_settled;         /* its cache need not run, but for sets that must_run() says */
+    bool is_open;            /* of a settled one: all that is looked up */
+    bool is_held;            /* all of the chase's lines, by a settled one */
 };
 
 /* One chase under way. */
@@ -488,28 +497,32 @@ static enum victims victims_of(const struct pb_model_level *level)
     return level->shape.policy == PB_MODEL_LRU ? OLDEST : BY_POLICY;
 }
 
-/* Must the cache of a settled level run for that load? */
-static inline bool must_run(const struct stage *stage, uint64_t address)
+static inline const struct chased_set *set_of(const struct stage *stage, uint64_t address)
 {
-    size_t set = pb_model_cache_set(stage->cache, address);
+    return &stage->sets[pb_model_cache_set(stage->cache, address)];
+}
 
-    return stage->lines[set] > pb_model_cache_ways(stage->cache, set);
+/* Must the cache of a settled level run for that load? */
+static inline bool must_run(const struct stage *stage, const struct chased_set *set)
+{
+    return set->lines > set->ways && victims_of(stage->level) == BY_POLICY;
 }
 
 /* What a level finds in passes alike, where the lines in its sets decide: see settle(). */
-static enum finding look_up_settled(struct stage *stage, uint64_t address)
+static enum finding look_up_settled(struct stage *stage, const struct chased_set *set,
+                                    uint64_t address)
 {
-    size_t set = pb_model_cache_set(stage->cache, address);
-    size_t ways = pb_model_cache_ways(stage->cache, set);
-    uint64_t sector = pb_model_cache_sector(stage->cache, address);
-    bool is_again = sector == stage->last_sector;
+    uint64_t sector;
+    bool is_again;
 
-    stage->last_sector = sector;
-    if (stage->lines[set] <= ways)
+    if (set->lines <= set->ways)
         return HITS;
-    if (victims_of(stage->level) == ANY && ways > 0)
+    if (victims_of(stage->level) == ANY && set->ways > 0)
         return OPEN_PARAMETER;
-    return is_again && ways > 0 ? HITS : MISSES;
+    sector = pb_model_cache_sector(stage->cache, address);
+    is_again = sector == stage->last_sector;
+    stage->last_sector = sector;
+    return is_again && set->ways > 0 ? HITS : MISSES;
 }
 
 /* What a level held before shows in the first pass only: later misses are of what was evicted. */
@@ -522,8 +535,14 @@ static inline enum finding look_up(const struct launch *launch, struct stage *st
         return stage->is_scattered ? OPEN_PARAMETER : launch->passes > 0 ? HITS : OPEN_LAUNCH;
     if (stage->cache == NULL || (stage->is_settled && stage->is_open))
         return OPEN_PARAMETER;
-    if (stage->is_settled && (victims_of(stage->level) != BY_POLICY || !must_run(stage, address)))
-        return look_up_settled(stage, address);
+    if (stage->is_settled) {
+        const struct chased_set *set = stage->is_held ? NULL : set_of(stage, address);
+
+        if (set == NULL)
+            return HITS;
+        if (!must_run(stage, set))
+            return look_up_settled(stage, set, address);
+    }
     if (!stage->is_fresh)
         is_hit = pb_model_cache_touch(stage->cache, address, &is_certain);
     if (!is_certain)
@@ -651,6 +670,12 @@ static void predict(struct launch *launch, uint64_t page, uint64_t line,
     prediction_out->answers = answers & launch->route->all;
 }
 
+static void clear_lines(struct stage *stage)
+{
+    for (size_t i = 0; i < pb_model_cache_sets(stage->cache); i++)
+        stage->sets[i].lines = 0;
+}
+
 /* Lines of a chase in a level's sets: all, what finds room, and of sets with room for all. */
 struct filling {
     size_t lines, room, kept;
@@ -660,8 +685,8 @@ static struct filling sum_lines(const struct stage *stage)
 {
     struct filling sum = {0, 0, 0};
 
-    for (size_t set = 0; set < pb_model_cache_sets(stage->cache); set++) {
-        size_t ways = pb_model_cache_ways(stage->cache, set), lines = stage->lines[set];
+    for (size_t i = 0; i < pb_model_cache_sets(stage->cache); i++) {
+        size_t ways = stage->sets[i].ways, lines = stage->sets[i].lines;
 
         sum.lines += lines;
         sum.room += lines < ways ? lines : ways;
@@ -849,10 +874,10 @@ static enum pb_status count_first_lines(struct stage *stage, const struct pb_poi
     for (size_t i = 0; i < sequence->period; i++)
         lines[i] = (double)(line_address(point, sequence->offset_bytes[i]) >> shift);
     pb_sort(lines, sequence->period);
-    memset(stage->lines, 0, pb_model_cache_sets(stage->cache) * sizeof(*stage->lines));
+    clear_lines(stage);
     for (size_t i = 0; i < sequence->period; i++)
         if (i == 0 || lines[i - 1] != lines[i])
-            stage->lines[pb_model_cache_set(stage->cache, (uint64_t)lines[i] << shift)]++;
+            stage->sets[pb_model_cache_set(stage->cache, (uint64_t)lines[i] << shift)].lines++;
     free(lines);
     stage->is_counted = true;
     return PB_OK;
@@ -1059,7 +1084,7 @@ static struct stage cache_stage(const struct launch *launch, size_t depth,
 
     return (struct stage){.level = level,
                           .cache = replay->caches[cache],
-                          .lines = replay->cache_lines[cache],
+                          .sets = replay->cache_sets[cache],
                           .before = level->is_chip_wide ? launch->l2 : FLUSHED,
                           .reason = is_unshown ? UNSHOWN : replay->cache_reasons[cache],
                           .is_scattered = scattered,
@@ -1085,7 +1110,7 @@ static void set_stages(struct launch *launch, const struct pb_point *point,
         launch->tlbs[t] =
             (struct stage){.level = level,
                            .cache = replay->tlbs[t],
-                           .lines = replay->tlb_lines[t],
+                           .sets = replay->tlb_sets[t],
                            .before = tlbs,
                            .reason = replay->tlb_reasons[t],
                            .is_scattered = is_scattered(level, level->fits_bytes, sequence, &reach),
@@ -1175,9 +1200,10 @@ static void count_lines(struct launch *launch, struct stage *chain, size_t from,
                         const struct pb_point *point, const struct pb_sequence *sequence)
 {
     struct stage *stage = &chain[to];
+    int shift = __builtin_ctzll(stage->level->shape.line_bytes);
     uint64_t before = UINT64_MAX;
 
-    memset(stage->lines, 0, pb_model_cache_sets(stage->cache) * sizeof(*stage->lines));
+    clear_lines(stage);
     begin_at(launch, 0, point, sequence);
     for (size_t slot = 0; slot < sequence->period; slot++) {
         uint64_t offset = sequence->offset_bytes[slot], page = point->base_address + offset;
@@ -1188,10 +1214,10 @@ static void count_lines(struct launch *launch, struct stage *chain, size_t from,
             while (k < to && look_up(launch, &chain[k], address) != HITS)
                 k++;
         launch->last = page;
-        line = pb_model_cache_line(stage->cache, address);
+        line = address >> shift;
         if (k < to || line == before)
             continue;
-        stage->lines[pb_model_cache_set(stage->cache, address)]++;
+        stage->sets[pb_model_cache_set(stage->cache, address)].lines++;
         before = line;
     }
 }
@@ -1230,7 +1256,8 @@ static bool settle_levels(struct launch *launch, struct stage *chain, size_t cou
         stage->is_open = sum.room > pb_model_cache_capacity(stage->cache);
         if (stage->is_open && (k > 0 || stage->level->is_tlb))
             return false;
-        if (sum.kept == sum.lines && !stage->is_open)
+        stage->is_held = sum.kept == sum.lines && !stage->is_open;
+        if (stage->is_held)
             return true;
         if (k > 0 && victims != OLDEST)
             return false;
@@ -1243,23 +1270,10 @@ static bool settle_levels(struct launch *launch, struct stage *chain, size_t cou
     return true;
 }
 
-/* Do the TLBs find the entries of all loads at their first level? */
-static bool holds_all(const struct launch *launch)
-{
-    struct filling sum;
-
-    if (launch->route->tlbs == 1)
-        return true;
-    if (!launch->tlbs[0].is_settled || launch->tlbs[0].is_open)
-        return false;
-    sum = sum_lines(&launch->tlbs[0]);
-    return sum.kept == sum.lines;
-}
-
 static void unsettle(struct stage *chain, size_t count)
 {
     for (size_t k = 0; k < count; k++)
-        chain[k].is_settled = false;
+        chain[k].is_settled = chain[k].is_held = false;
 }
 
 /*
@@ -1289,13 +1303,13 @@ static void settle(struct launch *launch, const struct pb_point *point,
                settle_levels(launch, launch->caches, launch->way->count, point, sequence);
     runs = first->is_settled && !first->is_open && victims_of(first->level) == BY_POLICY;
     shown = runs ? sequence->period : shown;
-    if (is_known && (!runs || holds_all(launch))) {
+    if (is_known && (!runs || launch->route->tlbs == 1 || launch->tlbs[0].is_held)) {
         launch->is_settled = true;
         begin_at(launch, 0, point, sequence);
         for (size_t slot = 0; slot < shown; slot++) {
             uint64_t page = point->base_address + sequence->offset_bytes[slot];
             uint64_t address = line_address(point, sequence->offset_bytes[slot]);
-            bool is_settled = !runs || !must_run(first, address);
+            bool is_settled = !runs || !must_run(first, set_of(first, address));
 
             if (is_settled)
                 predict(launch, page, address, &pass[slot]);
@@ -1564,9 +1578,9 @@ void pb_replay_destroy(struct pb_replay *replay)
     for (size_t i = 0; i < PB_MODEL_TLBS_MAX; i++)
         pb_model_cache_destroy(replay->tlbs[i]);
     for (size_t i = 0; i < PB_MODEL_CACHES_MAX; i++)
-        free(replay->cache_lines[i]);
+        free(replay->cache_sets[i]);
     for (size_t i = 0; i < PB_MODEL_TLBS_MAX; i++)
-        free(replay->tlb_lines[i]);
+        free(replay->tlb_sets[i]);
     free(replay->predictions);
     free(replay->misses);
     free(replay);

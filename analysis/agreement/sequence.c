@@ -104,13 +104,17 @@ static bool lay_out(const struct pb_point *point, const struct pb_accesses *acce
     uint64_t part = point->stride_bytes < part_max ? point->stride_bytes : part_max, step = 0;
     uint64_t inside = 0;
     size_t first = (size_t)(sequence->warm % sequence->period), at = first;
-    bool is_certain = first == 0 && is_even(point, accesses, &step);
+    size_t last = accesses->count - 1;
+    bool is_certain;
 
+    if (accesses->index_bytes[last] / point->stride_bytes != (first + last) % sequence->period)
+        return false; /* most that are not such slots end with one: it is soon seen */
     for (size_t i = 0; i < accesses->count; i++) {
         if (accesses->index_bytes[i] / point->stride_bytes != at)
             return false;
         at = at + 1 < sequence->period ? at + 1 : 0;
     }
+    is_certain = first == 0 && is_even(point, accesses, &step);
     if (is_certain)
         inside = accesses->index_bytes[0] % part;
     for (size_t i = 0; i < sequence->period; i++) {
@@ -170,12 +174,12 @@ static enum pb_status see_lines(const struct pb_point *point, const struct pb_ac
                                 bool *are_different_out, struct pb_error *err)
 {
     uint64_t stride = point->stride_bytes > 0 ? point->stride_bytes : 1;
+    uint64_t line, before = accesses->index_bytes[0] / stride;
     double *lines;
     size_t i = 1;
 
-    while (i < accesses->count &&
-           accesses->index_bytes[i - 1] / stride < accesses->index_bytes[i] / stride)
-        i++;
+    for (; i < accesses->count && (line = accesses->index_bytes[i] / stride) > before; i++)
+        before = line;
     *are_different_out = true;
     if (i == accesses->count)
         return PB_OK;
