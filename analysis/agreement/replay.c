@@ -1276,6 +1276,44 @@ static void unsettle(struct stage *chain, size_t count)
         chain[k].is_settled = chain[k].is_held = false;
 }
 
+/* Does the first TLB hold the entries of all loads? */
+static bool is_translated(const struct launch *launch)
+{
+    return launch->route->tlbs == 1 || launch->tlbs[0].is_held;
+}
+
+/* Predicts the first loads of a pass, as far as no cache has to run for them; false: for some. */
+static bool predict_settled(struct launch *launch, const struct pb_point *point,
+                            const struct pb_sequence *sequence, size_t count)
+{
+    struct prediction *pass = launch->replay->predictions;
+    const struct prediction *held = NULL; /* of loads that the first cache holds all are alike */
+    const struct stage *first = &launch->caches[0];
+    bool is_by_set = first->is_settled && !first->is_open && !first->is_held, is_whole = true;
+
+    begin_at(launch, 0, point, sequence);
+    for (size_t slot = 0; slot < count; slot++) {
+        uint64_t page = point->base_address + sequence->offset_bytes[slot];
+        uint64_t address = line_address(point, sequence->offset_bytes[slot]);
+        const struct chased_set *set = is_by_set ? set_of(first, address) : NULL;
+        bool is_held =
+            is_translated(launch) && (first->is_held || (set != NULL && set->lines <= set->ways));
+        bool is_settled = set == NULL || !must_run(first, set);
+
+        if (is_held && held != NULL)
+            pass[slot] = *held;
+        else if (is_settled)
+            predict(launch, page, address, &pass[slot]);
+        if (is_held)
+            held = &pass[slot];
+        pass[slot].is_settled = is_settled;
+        is_whole &= is_settled;
+        launch->last = page;
+        launch->last_line = address;
+    }
+    return is_whole;
+}
+
 /*
  * Where every line has its turn once in a pass, and nothing is compared before a pass is complete,
  * most levels need not run: of a set that has no more lines than ways, all hit, by whatever policy;
@@ -1287,8 +1325,7 @@ static void settle(struct launch *launch, const struct pb_point *point,
 {
     bool is_begin = sequence->warm % sequence->period == 0 && accesses->count < sequence->period;
     size_t shown = is_begin ? accesses->count : sequence->period;
-    struct prediction *pass = launch->replay->predictions;
-    struct stage *first = &launch->caches[0];
+    const struct stage *first = &launch->caches[0];
     bool is_known, runs;
 
     for (size_t c = 0; c < launch->way->count; c++)
@@ -1303,21 +1340,8 @@ static void settle(struct launch *launch, const struct pb_point *point,
                settle_levels(launch, launch->caches, launch->way->count, point, sequence);
     runs = first->is_settled && !first->is_open && victims_of(first->level) == BY_POLICY;
     shown = runs ? sequence->period : shown;
-    if (is_known && (!runs || launch->route->tlbs == 1 || launch->tlbs[0].is_held)) {
-        launch->is_settled = true;
-        begin_at(launch, 0, point, sequence);
-        for (size_t slot = 0; slot < shown; slot++) {
-            uint64_t page = point->base_address + sequence->offset_bytes[slot];
-            uint64_t address = line_address(point, sequence->offset_bytes[slot]);
-            bool is_settled = !runs || !must_run(first, set_of(first, address));
-
-            if (is_settled)
-                predict(launch, page, address, &pass[slot]);
-            pass[slot].is_settled = is_settled;
-            launch->is_settled &= is_settled;
-            launch->last = page;
-            launch->last_line = address;
-        }
+    if (is_known && (!runs || is_translated(launch))) {
+        launch->is_settled = predict_settled(launch, point, sequence, shown);
         launch->is_partly_settled = !launch->is_settled;
     } else {
         unsettle(launch->tlbs, launch->route->tlbs - 1);
