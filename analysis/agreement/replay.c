@@ -8,6 +8,7 @@
 
 #include "analysis/agreement/sequence.h"
 #include "analysis/statistics/sample.h"
+#include "analysis/statistics/sort.h"
 #include "analysis/trace.h"
 
 enum {
@@ -141,16 +142,23 @@ struct prediction {
     /* Chance alone decides: whether the cache at depth drawn_depth - 1 hits. 0: it does not. */
     uint8_t drawn_depth;
     bool is_drawn_miss; /* in the model */
+    bool is_settled;    /* the same in every pass that is compared: see settle() */
 };
 
 struct spread {
     double below, above; /* cycles around the median */
 };
 
+/* A set of a level, and how many lines of a chase belong to it. */
+struct chased_set {
+    uint32_t ways, lines;
+};
+
 struct pb_replay {
     const struct pb_model_hierarchy *hierarchy;
     struct pb_model_cache *caches[PB_MODEL_CACHES_MAX], *tlbs[PB_MODEL_TLBS_MAX];
     uint64_t fits[PB_MODEL_CACHES_MAX]; /* bytes that caches[i] was made for */
+    struct chased_set *cache_sets[PB_MODEL_CACHES_MAX], *tlb_sets[PB_MODEL_TLBS_MAX]; /* of each */
     struct route routes[PB_MODEL_PATH_COUNT];
     struct spread l2_spread; /* NaN: not seen */
     bool fetches_again;      /* L2 runs ahead of loads that it has seen before, too */
@@ -361,12 +369,32 @@ static bool can_fail(const struct route *route, uint32_t answers)
 
 /* Caches */
 
+/* The level's cache and its sets; none where its shape is not known: it is open then. */
+static enum pb_status open_level(const struct pb_model_level *level, uint64_t fits_bytes,
+                                 struct pb_model_cache **cache, struct chased_set **sets,
+                                 struct pb_error *err)
+{
+    size_t count;
+    enum pb_status status =
+        pb_model_level_open(level, fits_bytes, PB_MODEL_UNCERTAIN, 1, cache, err);
+
+    if (status != PB_OK)
+        return status == PB_NOT_FOUND ? PB_OK : status;
+    count = pb_model_cache_sets(*cache);
+    free(*sets);
+    *sets = calloc(count, sizeof(**sets));
+    if (*sets == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu sets", count);
+    for (size_t i = 0; i < count; i++)
+        (*sets)[i].ways = (uint32_t)pb_model_cache_ways(*cache, i);
+    return PB_OK;
+}
+
 static enum pb_status open_cache(struct pb_replay *replay, size_t i, uint64_t carveout_bytes,
                                  struct pb_error *err)
 {
     const struct pb_model_level *level = &replay->hierarchy->caches[i];
     uint64_t fits = pb_model_level_fits(replay->hierarchy, level, carveout_bytes);
-    enum pb_status status;
 
     if (replay->caches[i] != NULL && replay->fits[i] == fits) {
         pb_model_cache_clear(replay->caches[i]);
@@ -375,22 +403,18 @@ static enum pb_status open_cache(struct pb_replay *replay, size_t i, uint64_t ca
     pb_model_cache_destroy(replay->caches[i]);
     replay->caches[i] = NULL;
     replay->fits[i] = fits;
-    status = pb_model_level_open(level, fits, PB_MODEL_UNCERTAIN, 1, &replay->caches[i], err);
-    return status == PB_NOT_FOUND ? PB_OK : status; /* it then is open from the first load on */
+    return open_level(level, fits, &replay->caches[i], &replay->cache_sets[i], err);
 }
 
 static enum pb_status open_tlb(struct pb_replay *replay, size_t i, struct pb_error *err)
 {
     const struct pb_model_level *level = &replay->hierarchy->tlbs[i];
-    enum pb_status status;
 
     if (replay->tlbs[i] != NULL) {
         pb_model_cache_clear(replay->tlbs[i]);
         return PB_OK;
     }
-    status =
-        pb_model_level_open(level, level->fits_bytes, PB_MODEL_UNCERTAIN, 1, &replay->tlbs[i], err);
-    return status == PB_NOT_FOUND ? PB_OK : status;
+    return open_level(level, level->fits_bytes, &replay->tlbs[i], &replay->tlb_sets[i], err);
 }
 
 static enum pb_status begin_launch(struct pb_replay *replay, uint64_t carveout_bytes,
@@ -435,6 +459,13 @@ struct stage {
     bool is_roomy;                /* or hold all of the chase's lines: it need not run */
     bool is_drawn;                /* victims are, and by the lines of its sets alone */
     bool is_unsettling;           /* what misses it in one pass need not miss it in the next one */
+    bool is_fresh;           /* each load is of another line, and all find room: none is there */
+    struct chased_set *sets; /* by the lines of the chase in them, a settled level decides */
+    uint64_t last_sector;    /* of a settled one: number of the last one looked up */
+    bool is_counted;         /* the lines of its sets are those of all loads */
+    bool is_settled;         /* its cache need not run, but for sets that must_run() says */
+    bool is_open;            /* of a settled one: all that is looked up */
+    bool is_held;            /* all of the chase's lines, by a settled one */
 };
 
 /* One chase under way. */
@@ -450,21 +481,70 @@ struct launch {
     bool is_unsettled;        /* this pass found what the next one need not find */
     bool is_loaded;           /* all slots were loaded before, in this launch */
     struct draws draws;
+    bool is_settled; /* no load needs a cache to run */
+    bool is_partly_settled;
     uint64_t lost;      /* contradicted hits of the first cache */
     uint64_t lost_line; /* of which they are; UINT64_MAX: of several */
 };
 
+/* Whose victim is known where passes over more lines than ways are alike; else: not. */
+enum victims { OLDEST, ANY, BY_POLICY };
+
+static enum victims victims_of(const struct pb_model_level *level)
+{
+    if (!level->has_sets || !level->has_policy)
+        return ANY;
+    return level->shape.policy == PB_MODEL_LRU ? OLDEST : BY_POLICY;
+}
+
+static inline const struct chased_set *set_of(const struct stage *stage, uint64_t address)
+{
+    return &stage->sets[pb_model_cache_set(stage->cache, address)];
+}
+
+/* Must the cache of a settled level run for that load? */
+static inline bool must_run(const struct stage *stage, const struct chased_set *set)
+{
+    return set->lines > set->ways && victims_of(stage->level) == BY_POLICY;
+}
+
+/* What a level finds in passes alike, where the lines in its sets decide: see settle(). */
+static enum finding look_up_settled(struct stage *stage, const struct chased_set *set,
+                                    uint64_t address)
+{
+    uint64_t sector;
+    bool is_again;
+
+    if (set->lines <= set->ways)
+        return HITS;
+    if (victims_of(stage->level) == ANY && set->ways > 0)
+        return OPEN_PARAMETER;
+    sector = pb_model_cache_sector(stage->cache, address);
+    is_again = sector == stage->last_sector;
+    stage->last_sector = sector;
+    return is_again && set->ways > 0 ? HITS : MISSES;
+}
+
 /* What a level held before shows in the first pass only: later misses are of what was evicted. */
-static inline enum finding look_up(const struct launch *launch, const struct stage *stage,
+static inline enum finding look_up(const struct launch *launch, struct stage *stage,
                                    uint64_t address)
 {
-    bool is_hit, is_certain;
+    bool is_hit = false, is_certain = true;
 
     if (stage->is_roomy)
         return stage->is_scattered ? OPEN_PARAMETER : launch->passes > 0 ? HITS : OPEN_LAUNCH;
-    if (stage->cache == NULL)
+    if (stage->cache == NULL || (stage->is_settled && stage->is_open))
         return OPEN_PARAMETER;
-    is_hit = pb_model_cache_touch(stage->cache, address, &is_certain);
+    if (stage->is_settled) {
+        const struct chased_set *set = stage->is_held ? NULL : set_of(stage, address);
+
+        if (set == NULL)
+            return HITS;
+        if (!must_run(stage, set))
+            return look_up_settled(stage, set, address);
+    }
+    if (!stage->is_fresh)
+        is_hit = pb_model_cache_touch(stage->cache, address, &is_certain);
     if (!is_certain)
         return !stage->is_drawn ? OPEN_PARAMETER : is_hit ? DRAWN_HIT : DRAWN_MISS;
     if (is_hit)
@@ -476,19 +556,26 @@ static inline enum finding look_up(const struct launch *launch, const struct sta
     return stage->is_scattered ? OPEN_PARAMETER : HITS;
 }
 
-/* TLB levels that may have been missed, as bits. */
-static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reason)
+/* The entry used last is there, and stays the newest. */
+static inline bool is_last_entry(const struct launch *launch, uint64_t address)
 {
     const struct pb_model_level *first = launch->tlbs[0].level; /* NULL: the route has none */
     uint64_t span = first == NULL ? 0 : first->shape.line_bytes;
+
+    return span > 0 && ((address ^ launch->last) & ~(span - 1)) == 0 &&
+           !launch->tlbs[0].is_scattered;
+}
+
+/* TLB levels that may have been missed, as bits. */
+static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reason)
+{
     uint32_t missed = 0;
     size_t t = 0;
 
-    /* The entry used last is there, and stays the newest. */
-    if (span > 0 && ((address ^ launch->last) & ~(span - 1)) == 0 && !launch->tlbs[0].is_scattered)
+    if (is_last_entry(launch, address))
         return 1;
     for (; t + 1 < launch->route->tlbs; t++) {
-        const struct stage *stage = &launch->tlbs[t];
+        struct stage *stage = &launch->tlbs[t];
         enum finding found = look_up(launch, stage, address);
 
         if (found == OPEN_LAUNCH && *reason == NO_REASON)
@@ -514,7 +601,7 @@ static bool is_fetched(const struct launch *launch, const struct pb_model_level 
            (launch->replay->fetches_again || !launch->is_loaded);
 }
 
-static inline enum finding ask_cache(const struct launch *launch, const struct stage *stage,
+static inline enum finding ask_cache(const struct launch *launch, struct stage *stage,
                                      uint64_t address)
 {
     enum finding found = look_up(launch, stage, address);
@@ -566,21 +653,46 @@ static uint32_t ask_caches(struct launch *launch, uint64_t address, struct predi
 }
 
 /* page, line: the address as TLBs and as caches see it. */
-static struct prediction predict(struct launch *launch, uint64_t page, uint64_t line)
+static void predict(struct launch *launch, uint64_t page, uint64_t line,
+                    struct prediction *prediction_out)
 {
-    struct prediction prediction = {.reason = NO_REASON};
-    uint32_t levels, missed = 1;
+    uint32_t levels, missed = 1, answers = 0;
 
+    *prediction_out = (struct prediction){.reason = NO_REASON};
     if (launch->route->tlbs > 1)
-        missed = translate(launch, page, &prediction.reason);
-    for (levels = ask_caches(launch, line, &prediction); levels != 0; levels &= levels - 1) {
+        missed = translate(launch, page, &prediction_out->reason);
+    for (levels = ask_caches(launch, line, prediction_out); levels != 0; levels &= levels - 1) {
         size_t level = (size_t)__builtin_ctz(levels);
         bool may_skip = level + 1 < launch->way->count; /* an L1 may ask no TLB when it hits */
 
-        prediction.answers |= (missed | may_skip) << (level * TLBS_MAX);
+        answers |= (missed | may_skip) << (level * TLBS_MAX);
     }
-    prediction.answers &= launch->route->all;
-    return prediction;
+    prediction_out->answers = answers & launch->route->all;
+}
+
+static void clear_lines(struct stage *stage)
+{
+    for (size_t i = 0; i < pb_model_cache_sets(stage->cache); i++)
+        stage->sets[i].lines = 0;
+}
+
+/* Lines of a chase in a level's sets: all, what finds room, and of sets with room for all. */
+struct filling {
+    size_t lines, room, kept;
+};
+
+static struct filling sum_lines(const struct stage *stage)
+{
+    struct filling sum = {0, 0, 0};
+
+    for (size_t i = 0; i < pb_model_cache_sets(stage->cache); i++) {
+        size_t ways = stage->sets[i].ways, lines = stage->sets[i].lines;
+
+        sum.lines += lines;
+        sum.room += lines < ways ? lines : ways;
+        sum.kept += lines > ways ? 0 : lines;
+    }
+    return sum;
 }
 
 /* Comparing */
@@ -747,35 +859,27 @@ static void excuse_foreign(struct launch *launch, const struct pb_point *point,
     excuse(launch, replay->misses[worst], FOREIGN, counts);
 }
 
-static int compare_lines(const void *a, const void *b)
+/* Different lines of the chase by set of the path's first cache, which is known. */
+static enum pb_status count_first_lines(struct stage *stage, const struct pb_point *point,
+                                        const struct pb_sequence *sequence, struct pb_error *err)
 {
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    double *lines;
+    size_t shift = (size_t)__builtin_ctzll(stage->level->shape.line_bytes);
 
-    return (left > right) - (left < right);
-}
-
-/* Different lines of the chase, sorted. */
-static enum pb_status list_lines(const struct pb_model_level *level, const struct pb_point *point,
-                                 const struct pb_sequence *sequence, uint64_t **lines_out,
-                                 size_t *count_out, struct pb_error *err)
-{
-    uint64_t *lines = malloc(sequence->period * sizeof(*lines));
-    bool is_sorted = true;
-    size_t count = 0;
-
+    if (stage->is_counted)
+        return PB_OK;
+    lines = malloc(sequence->period * sizeof(*lines));
     if (lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", sequence->period);
-    for (size_t i = 0; i < sequence->period; i++) {
-        lines[i] = line_address(point, sequence->offset_bytes[i]) / level->shape.line_bytes;
-        is_sorted &= i == 0 || lines[i - 1] <= lines[i];
-    }
-    if (!is_sorted)
-        qsort(lines, sequence->period, sizeof(*lines), compare_lines);
     for (size_t i = 0; i < sequence->period; i++)
-        if (count == 0 || lines[count - 1] != lines[i])
-            lines[count++] = lines[i];
-    *lines_out = lines;
-    *count_out = count;
+        lines[i] = (double)(line_address(point, sequence->offset_bytes[i]) >> shift);
+    pb_sort(lines, sequence->period);
+    clear_lines(stage);
+    for (size_t i = 0; i < sequence->period; i++)
+        if (i == 0 || lines[i - 1] != lines[i])
+            stage->sets[pb_model_cache_set(stage->cache, (uint64_t)lines[i] << shift)].lines++;
+    free(lines);
+    stage->is_counted = true;
     return PB_OK;
 }
 
@@ -797,9 +901,9 @@ static enum pb_status excuse_full(struct launch *launch, const struct pb_point *
                                   struct pb_agreement_counts *counts, struct pb_error *err)
 {
     const struct pb_replay *replay = launch->replay;
-    size_t cache = launch->way->caches[0], count = 0, ways, holds;
+    size_t cache = launch->way->caches[0], count, ways, holds;
     const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-    uint64_t passes = accesses->count / sequence->period + 1, most, *lines = NULL;
+    uint64_t passes = accesses->count / sequence->period + 1, most;
     enum pb_status status;
 
     if (launch->lost == 0 || !level->has_sets || level->is_chip_wide || level->way_counts != NULL)
@@ -808,8 +912,8 @@ static enum pb_status excuse_full(struct launch *launch, const struct pb_point *
     holds = (size_t)(sure_bytes(level, replay->fits[cache]) / level->shape.line_bytes);
     if (holds >= level->shape.set_count * ways)
         return PB_OK;
-    status = list_lines(level, point, sequence, &lines, &count, err);
-    free(lines);
+    status = count_first_lines(&launch->caches[0], point, sequence, err);
+    count = status == PB_OK ? sum_lines(&launch->caches[0]).lines : 0;
     if (status != PB_OK || count < holds)
         return status;
     most = passes * (count + 1 - holds) * LOST_PER_WAY * ways;
@@ -819,42 +923,36 @@ static enum pb_status excuse_full(struct launch *launch, const struct pb_point *
 
 /* How many of the lines must miss in each pass, whatever the policy: more than the sets have ways.
  */
-static uint64_t count_surplus(struct pb_replay *replay, size_t cache, const uint64_t *lines,
-                              size_t count)
+static uint64_t count_surplus(const struct pb_replay *replay, size_t cache,
+                              const struct stage *stage)
 {
-    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
+    const struct pb_model_level *level = stage->level;
     uint64_t most =
         replay->fits[cache] < level->fits_bytes ? replay->fits[cache] : level->most_bytes;
-    uint64_t holds = most / level->shape.line_bytes, surplus = 0, overflow = 0;
+    uint64_t holds = most / level->shape.line_bytes, surplus = 0;
+    struct filling sum = sum_lines(stage);
 
     holds += holds / PB_MODEL_SLACK;
-    if (most > 0 && count > holds)
-        surplus = count - holds;
-    if (!level->has_sets || level->is_chip_wide)
+    if (most > 0 && sum.lines > holds)
+        surplus = sum.lines - holds;
+    if (!level->has_sets || level->is_chip_wide || sum.lines - sum.room < surplus)
         return surplus;
-    memset(replay->misses, 0, level->shape.set_count * sizeof(*replay->misses));
-    for (size_t i = 0; i < count; i++) {
-        size_t set = pb_model_cache_set(replay->caches[cache], lines[i] * level->shape.line_bytes);
-        size_t ways = level->way_counts != NULL ? level->way_counts[set] : level->shape.way_count;
-
-        overflow += ++replay->misses[set] > ways;
-    }
-    return overflow > surplus ? overflow : surplus;
+    return sum.lines - sum.room;
 }
 
 /*
  * Open accesses of the path's first cache: which of them miss is not known, but of n lines in w
  * ways, n - w miss in every pass. What is lacking of these misses contradicts.
  */
-static enum pb_status demand_misses(const struct launch *launch, const struct pb_point *point,
+static enum pb_status demand_misses(struct launch *launch, const struct pb_point *point,
                                     const struct pb_sequence *sequence,
                                     const struct pb_accesses *accesses,
                                     struct pb_agreement_counts *counts, struct pb_error *err)
 {
-    struct pb_replay *replay = launch->replay;
-    size_t cache = launch->way->caches[0], line_count = 0;
+    const struct pb_replay *replay = launch->replay;
+    size_t cache = launch->way->caches[0];
     const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-    uint64_t passes = accesses->count / sequence->period, missed = 0, lacking, *lines = NULL;
+    uint64_t passes = accesses->count / sequence->period, missed = 0, lacking;
     uint32_t hits = (UINT32_C(1) << TLBS_MAX) - 1;
     enum pb_status status;
 
@@ -865,11 +963,10 @@ static enum pb_status demand_misses(const struct launch *launch, const struct pb
 
         missed += seen == 0 || (seen & ~hits) != 0; /* as far as it may have been one */
     }
-    status = list_lines(level, point, sequence, &lines, &line_count, err);
+    status = count_first_lines(&launch->caches[0], point, sequence, err);
     if (status != PB_OK)
         return status;
-    lacking = passes * count_surplus(replay, cache, lines, line_count);
-    free(lines);
+    lacking = passes * count_surplus(replay, cache, &launch->caches[0]);
     lacking = lacking > missed ? lacking - missed : 0;
     if (lacking > counts->by_reason[replay->cache_reasons[cache]])
         lacking = counts->by_reason[replay->cache_reasons[cache]];
@@ -987,6 +1084,7 @@ static struct stage cache_stage(const struct launch *launch, size_t depth,
 
     return (struct stage){.level = level,
                           .cache = replay->caches[cache],
+                          .sets = replay->cache_sets[cache],
                           .before = level->is_chip_wide ? launch->l2 : FLUSHED,
                           .reason = is_unshown ? UNSHOWN : replay->cache_reasons[cache],
                           .is_scattered = scattered,
@@ -1012,6 +1110,7 @@ static void set_stages(struct launch *launch, const struct pb_point *point,
         launch->tlbs[t] =
             (struct stage){.level = level,
                            .cache = replay->tlbs[t],
+                           .sets = replay->tlb_sets[t],
                            .before = tlbs,
                            .reason = replay->tlb_reasons[t],
                            .is_scattered = is_scattered(level, level->fits_bytes, sequence, &reach),
@@ -1061,6 +1160,199 @@ static void prefill(struct launch *launch, const struct pb_point *point,
     launch->is_loaded = true;
 }
 
+/* Is each load of a first pass of a line of its own, and is there room for all of them? */
+static bool is_fresh(const struct pb_model_level *level, uint64_t fits_bytes,
+                     const struct pb_point *point, const struct pb_sequence *sequence,
+                     const struct pb_accesses *accesses)
+{
+    uint64_t line = level->shape.line_bytes, loads = sequence->warm + accesses->count;
+
+    return !level->has_sets && line > 0 && sequence->apart_bytes >= line &&
+           point->alias_bytes == 0 && loads <= sequence->period && loads <= fits_bytes / line;
+}
+
+/* Are all loads of a line, of whatever level, next to each other in a pass? */
+static bool is_ascending(const struct pb_point *point, const struct pb_sequence *sequence)
+{
+    for (size_t i = 1; i < sequence->period; i++)
+        if (sequence->offset_bytes[i] < sequence->offset_bytes[i - 1])
+            return false;
+    return point->alias_bytes == 0 ||
+           sequence->offset_bytes[sequence->period - 1] < point->alias_bytes;
+}
+
+/* The load before that slot was the one of the slot before, or the last one of a pass. */
+static void begin_at(struct launch *launch, size_t slot, const struct pb_point *point,
+                     const struct pb_sequence *sequence)
+{
+    uint64_t offset = sequence->offset_bytes[(slot > 0 ? slot : sequence->period) - 1];
+
+    launch->last = point->base_address + offset;
+    launch->last_line = line_address(point, offset);
+    for (size_t c = 0; c < launch->way->count; c++)
+        launch->caches[c].last_sector = UINT64_MAX;
+    for (size_t t = 0; t + 1 < launch->route->tlbs; t++)
+        launch->tlbs[t].last_sector = UINT64_MAX;
+}
+
+/* Lines by set of the loads that levels chain[from..to-1] do not hold, at level `to`. */
+static void count_lines(struct launch *launch, struct stage *chain, size_t from, size_t to,
+                        const struct pb_point *point, const struct pb_sequence *sequence)
+{
+    struct stage *stage = &chain[to];
+    int shift = __builtin_ctzll(stage->level->shape.line_bytes);
+    uint64_t before = UINT64_MAX;
+
+    clear_lines(stage);
+    begin_at(launch, 0, point, sequence);
+    for (size_t slot = 0; slot < sequence->period; slot++) {
+        uint64_t offset = sequence->offset_bytes[slot], page = point->base_address + offset;
+        uint64_t address = stage->level->is_tlb ? page : line_address(point, offset), line;
+        size_t k = from;
+
+        if (!stage->level->is_tlb || !is_last_entry(launch, page))
+            while (k < to && look_up(launch, &chain[k], address) != HITS)
+                k++;
+        launch->last = page;
+        line = address >> shift;
+        if (k < to || line == before)
+            continue;
+        stage->sets[pb_model_cache_set(stage->cache, address)].lines++;
+        before = line;
+    }
+}
+
+/*
+ * Settles levels one behind the other, as far as loads reach them; false: they have to run. A level
+ * finds the same in all passes but the first, once the loads that reach it are the same: they are
+ * from one pass on for each level before it that holds some lines.
+ */
+static bool settle_levels(struct launch *launch, struct stage *chain, size_t count,
+                          const struct pb_point *point, const struct pb_sequence *sequence)
+{
+    uint64_t passes = sequence->warm / sequence->period, changing = 0;
+    bool runs = false; /* a cache before does, for some sets */
+
+    for (size_t k = 0; k < count; k++) {
+        struct stage *stage = &chain[k];
+        enum victims victims = victims_of(stage->level);
+        struct filling sum;
+
+        if (stage->is_roomy && !stage->is_scattered)
+            return true;
+        if (stage->is_roomy || stage->cache == NULL)
+            continue;
+        stage->is_settled = true;
+        stage->is_open = stage->is_scattered;
+        if (stage->is_open && victims == BY_POLICY)
+            return false; /* the numbers that it draws are those of the next launch, too */
+        if (stage->is_open)
+            continue;
+        if (runs || passes <= changing)
+            return false;
+        count_lines(launch, chain, k, k, point, sequence);
+        stage->is_counted = true;
+        sum = sum_lines(stage);
+        stage->is_open = sum.room > pb_model_cache_capacity(stage->cache);
+        if (stage->is_open && (k > 0 || stage->level->is_tlb))
+            return false;
+        stage->is_held = sum.kept == sum.lines && !stage->is_open;
+        if (stage->is_held)
+            return true;
+        if (k > 0 && victims != OLDEST)
+            return false;
+        stage->is_counted = changing == 0;
+        if (changing > 0)
+            count_lines(launch, chain, 0, k, point, sequence);
+        runs = victims == BY_POLICY && !stage->is_open;
+        changing += victims != OLDEST || stage->is_open || sum.kept > 0;
+    }
+    return true;
+}
+
+static void unsettle(struct stage *chain, size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        chain[k].is_settled = chain[k].is_held = false;
+}
+
+/* Does the first TLB hold the entries of all loads? */
+static bool is_translated(const struct launch *launch)
+{
+    return launch->route->tlbs == 1 || launch->tlbs[0].is_held;
+}
+
+/* Predicts the first loads of a pass, as far as no cache has to run for them; false: for some. */
+static bool predict_settled(struct launch *launch, const struct pb_point *point,
+                            const struct pb_sequence *sequence, size_t count)
+{
+    struct prediction *pass = launch->replay->predictions;
+    const struct prediction *held = NULL; /* of loads that the first cache holds all are alike */
+    const struct stage *first = &launch->caches[0];
+    bool is_by_set = first->is_settled && !first->is_open && !first->is_held, is_whole = true;
+
+    begin_at(launch, 0, point, sequence);
+    for (size_t slot = 0; slot < count; slot++) {
+        uint64_t page = point->base_address + sequence->offset_bytes[slot];
+        uint64_t address = line_address(point, sequence->offset_bytes[slot]);
+        const struct chased_set *set = is_by_set ? set_of(first, address) : NULL;
+        bool is_held =
+            is_translated(launch) && (first->is_held || (set != NULL && set->lines <= set->ways));
+        bool is_settled = set == NULL || !must_run(first, set);
+
+        if (is_held && held != NULL)
+            pass[slot] = *held;
+        else if (is_settled)
+            predict(launch, page, address, &pass[slot]);
+        if (is_held)
+            held = &pass[slot];
+        pass[slot].is_settled = is_settled;
+        is_whole &= is_settled;
+        launch->last = page;
+        launch->last_line = address;
+    }
+    return is_whole;
+}
+
+/*
+ * Where every line has its turn once in a pass, and nothing is compared before a pass is complete,
+ * most levels need not run: of a set that has no more lines than ways, all hit, by whatever policy;
+ * of one that has more, none does by LRU, and any may where the policy is not known. So does a
+ * chase over one line more than fits, of which all sets but one are settled.
+ */
+static void settle(struct launch *launch, const struct pb_point *point,
+                   const struct pb_sequence *sequence, const struct pb_accesses *accesses)
+{
+    bool is_begin = sequence->warm % sequence->period == 0 && accesses->count < sequence->period;
+    size_t shown = is_begin ? accesses->count : sequence->period;
+    const struct stage *first = &launch->caches[0];
+    bool is_known, runs;
+
+    for (size_t c = 0; c < launch->way->count; c++)
+        launch->caches[c].is_fresh =
+            is_fresh(launch->caches[c].level, launch->replay->fits[launch->way->caches[c]], point,
+                     sequence, accesses);
+    if (sequence->warm < sequence->period || !is_ascending(point, sequence))
+        return;
+    launch->passes = sequence->warm / sequence->period;
+    launch->is_loaded = true;
+    is_known = settle_levels(launch, launch->tlbs, launch->route->tlbs - 1, point, sequence) &&
+               settle_levels(launch, launch->caches, launch->way->count, point, sequence);
+    runs = first->is_settled && !first->is_open && victims_of(first->level) == BY_POLICY;
+    shown = runs ? sequence->period : shown;
+    if (is_known && (!runs || is_translated(launch))) {
+        launch->is_settled = predict_settled(launch, point, sequence, shown);
+        launch->is_partly_settled = !launch->is_settled;
+    } else {
+        unsettle(launch->tlbs, launch->route->tlbs - 1);
+        unsettle(launch->caches, launch->way->count);
+    }
+    launch->is_unsettled = false;
+    launch->passes = 0;
+    launch->is_loaded = false;
+    launch->last = launch->last_line = UINT64_MAX;
+}
+
 /* The launch that load t is one of: of warm loads, some may go another way. */
 static struct launch *launch_at(uint64_t t, struct launch *launch, struct launch *warm_launch,
                                 const struct pb_point *point, const struct pb_sequence *sequence)
@@ -1077,19 +1369,22 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
 {
     struct prediction *pass = launch->replay->predictions;
     uint64_t end = sequence->warm + accesses->count, passes = 0;
+    uint64_t begin = launch->is_settled ? sequence->warm : 0;
     const struct pb_model_cache *first = launch->replay->caches[launch->way->caches[0]];
     const struct pb_model_level *level = &launch->replay->hierarchy->caches[launch->way->caches[0]];
     uint32_t *by_set = level->has_sets && !level->is_chip_wide ? launch->replay->misses : NULL;
     uint64_t address = 0;
-    bool is_steady = false;
-    size_t slot = 0;
+    bool is_steady = launch->is_settled;
+    size_t slot = (size_t)(begin % sequence->period);
 
-    for (uint64_t t = 0; t < end; t++) {
-        if (!is_steady) {
+    for (uint64_t t = begin; t < end; t++) {
+        if (!is_steady && !(launch->is_partly_settled && pass[slot].is_settled)) {
             uint64_t page = point->base_address + sequence->offset_bytes[slot];
 
             address = line_address(point, sequence->offset_bytes[slot]);
-            pass[slot] = predict(launch_at(t, launch, warm_launch, point, sequence), page, address);
+            if (launch->is_partly_settled)
+                begin_at(launch, slot, point, sequence);
+            predict(launch_at(t, launch, warm_launch, point, sequence), page, address, &pass[slot]);
             launch->last = warm_launch->last = page;
             launch->last_line = warm_launch->last_line = address;
         }
@@ -1232,6 +1527,9 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
         set_stages(&warm, point, sequence, is_cold ? FLUSHED : UNKNOWN, false);
     if (is_cold && point->is_prefilled != 0 && !continues(series, i))
         prefill(&launch, point, sequence);
+    if (warm.way == launch.way && !continues(series, i) &&
+        (i + 1 == series->point_count || !continues(series, i + 1)))
+        settle(&launch, point, sequence, accesses);
     run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
     settle_draws(&launch, counts);
     excuse_foreign(&launch, point, sequence, counts);
@@ -1303,6 +1601,10 @@ void pb_replay_destroy(struct pb_replay *replay)
         pb_model_cache_destroy(replay->caches[i]);
     for (size_t i = 0; i < PB_MODEL_TLBS_MAX; i++)
         pb_model_cache_destroy(replay->tlbs[i]);
+    for (size_t i = 0; i < PB_MODEL_CACHES_MAX; i++)
+        free(replay->cache_sets[i]);
+    for (size_t i = 0; i < PB_MODEL_TLBS_MAX; i++)
+        free(replay->tlb_sets[i]);
     free(replay->predictions);
     free(replay->misses);
     free(replay);

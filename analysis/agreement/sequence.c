@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics/sort.h"
 #include "core/order.h"
 
 /* Of a stride, so much is used by slots that are evenly apart (docs/battery.md, family tlb). */
@@ -103,13 +104,17 @@ static bool lay_out(const struct pb_point *point, const struct pb_accesses *acce
     uint64_t part = point->stride_bytes < part_max ? point->stride_bytes : part_max, step = 0;
     uint64_t inside = 0;
     size_t first = (size_t)(sequence->warm % sequence->period), at = first;
-    bool is_certain = first == 0 && is_even(point, accesses, &step);
+    size_t last = accesses->count - 1;
+    bool is_certain;
 
+    if (accesses->index_bytes[last] / point->stride_bytes != (first + last) % sequence->period)
+        return false; /* most that are not such slots end with one: it is soon seen */
     for (size_t i = 0; i < accesses->count; i++) {
         if (accesses->index_bytes[i] / point->stride_bytes != at)
             return false;
         at = at + 1 < sequence->period ? at + 1 : 0;
     }
+    is_certain = first == 0 && is_even(point, accesses, &step);
     if (is_certain)
         inside = accesses->index_bytes[0] % part;
     for (size_t i = 0; i < sequence->period; i++) {
@@ -130,6 +135,7 @@ static enum pb_status allocate(struct pb_sequence *sequence, uint64_t period, st
 {
     free(sequence->offset_bytes);
     sequence->period = (size_t)period;
+    sequence->apart_bytes = 0;
     sequence->offset_bytes = malloc(sequence->period * sizeof(*sequence->offset_bytes));
     if (sequence->offset_bytes == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a chase of %zu slots",
@@ -158,27 +164,22 @@ static enum pb_status try_sweep(const struct pb_point *point, const struct pb_ac
         return PB_OK;
     }
     sweep(point, strides, sequence);
+    sequence->apart_bytes = slots == strides ? point->stride_bytes : 0;
     sequence->is_known = fits(sequence, accesses);
     return PB_OK;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-    return (left > right) - (left < right);
 }
 
 /* Is every load of another line? A pass by several words of each line is longer than it shows. */
 static enum pb_status see_lines(const struct pb_point *point, const struct pb_accesses *accesses,
                                 bool *are_different_out, struct pb_error *err)
 {
-    uint64_t stride = point->stride_bytes > 0 ? point->stride_bytes : 1, *lines;
+    uint64_t stride = point->stride_bytes > 0 ? point->stride_bytes : 1;
+    uint64_t line, before = accesses->index_bytes[0] / stride;
+    double *lines;
     size_t i = 1;
 
-    while (i < accesses->count &&
-           accesses->index_bytes[i - 1] / stride < accesses->index_bytes[i] / stride)
-        i++;
+    for (; i < accesses->count && (line = accesses->index_bytes[i] / stride) > before; i++)
+        before = line;
     *are_different_out = true;
     if (i == accesses->count)
         return PB_OK;
@@ -186,8 +187,8 @@ static enum pb_status see_lines(const struct pb_point *point, const struct pb_ac
     if (lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", accesses->count);
     for (i = 0; i < accesses->count; i++)
-        lines[i] = accesses->index_bytes[i] / stride;
-    qsort(lines, accesses->count, sizeof(*lines), compare_numbers);
+        lines[i] = (double)(accesses->index_bytes[i] / stride);
+    pb_sort(lines, accesses->count);
     for (i = 1; i < accesses->count; i++)
         *are_different_out &= lines[i - 1] != lines[i];
     free(lines);

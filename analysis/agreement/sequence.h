@@ -23,6 +23,7 @@ struct pb_sequence {
     /* Of some loads only the stride they lie in is known: enough for TLBs, not for sets of lines.
      */
     bool is_laid_out;
+    uint64_t apart_bytes; /* no two slots are nearer; 0: not known */
     bool is_part; /* the chase links more slots, which neither columns nor the record show */
 };
 

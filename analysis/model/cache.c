@@ -151,6 +151,26 @@ size_t pb_model_cache_set(const struct pb_model_cache *cache, uint64_t address)
     return set;
 }
 
+uint64_t pb_model_cache_sector(const struct pb_model_cache *cache, uint64_t address)
+{
+    return address >> cache->sector_shift;
+}
+
+size_t pb_model_cache_sets(const struct pb_model_cache *cache)
+{
+    return cache->shape.set_count;
+}
+
+size_t pb_model_cache_ways(const struct pb_model_cache *cache, size_t set)
+{
+    return cache->sets[set].ways;
+}
+
+size_t pb_model_cache_capacity(const struct pb_model_cache *cache)
+{
+    return cache->turns != NULL ? cache->shape.capacity_lines : cache->slot_count;
+}
+
 uint32_t pb_model_cache_sectors(const struct pb_model_cache *cache, uint64_t address,
                                 uint64_t bytes)
 {

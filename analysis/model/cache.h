@@ -87,6 +87,12 @@ void pb_model_cache_clear(struct pb_model_cache *cache);
 /* The line number of an address, and the set it belongs to. */
 uint64_t pb_model_cache_line(const struct pb_model_cache *cache, uint64_t address);
 size_t pb_model_cache_set(const struct pb_model_cache *cache, uint64_t address);
+/* Sectors in the order of addresses, over all lines. */
+uint64_t pb_model_cache_sector(const struct pb_model_cache *cache, uint64_t address);
+/* Sets, the ways of one, and the lines that the whole holds at most. */
+size_t pb_model_cache_sets(const struct pb_model_cache *cache);
+size_t pb_model_cache_ways(const struct pb_model_cache *cache, size_t set);
+size_t pb_model_cache_capacity(const struct pb_model_cache *cache);
 /* The sector of an address as a bit, and all sectors that [address, address + bytes) has there. */
 uint32_t pb_model_cache_sectors(const struct pb_model_cache *cache, uint64_t address,
                                 uint64_t bytes);
