@@ -35,17 +35,17 @@ static void close_room(struct room *room)
     free(room->latency_cycles);
 }
 
-static enum pb_status file(const struct pb_bench *bench, const struct pb_conflict *conflict,
+static enum pb_status file(const struct pb_session *session, const struct pb_conflict *conflict,
                            const struct pb_chase_trace *trace, const char *phase, uint64_t repeat,
                            struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t stride_bytes = (uint64_t)conflict->stride_words * conflict->word_bytes;
-    struct pb_point point = {.footprint_bytes = bench->info.warp_size * stride_bytes,
+    struct pb_point point = {.footprint_bytes = session->info.warp_size * stride_bytes,
                              .stride_bytes = stride_bytes,
                              .count = conflict->record,
                              .warm = conflict->warm,
                              .window = trace->window,
-                             .overhead_cycles = bench->overhead_cycles,
+                             .overhead_cycles = session->overhead_cycles,
                              .base_address = trace->base_address,
                              .carveout_bytes = trace->carveout_bytes,
                              .repeat = repeat,
@@ -60,7 +60,7 @@ static enum pb_status file(const struct pb_bench *bench, const struct pb_conflic
                             err);
 }
 
-enum pb_status pb_conflicts_take(struct pb_bench *bench, const struct pb_conflict *conflicts,
+enum pb_status pb_conflicts_take(struct pb_session *session, const struct pb_conflict *conflicts,
                                  size_t count, const char *phase, uint64_t repeat,
                                  struct pb_recording *recording, struct pb_error *err)
 {
@@ -68,9 +68,10 @@ enum pb_status pb_conflicts_take(struct pb_bench *bench, const struct pb_conflic
     enum pb_status status = open_room(conflicts, count, &room, err);
 
     if (status == PB_OK)
-        status = bench->device->ops->conflicts(bench->device, conflicts, count, room.traces, err);
+        status =
+            session->device->ops->conflicts(session->device, conflicts, count, room.traces, err);
     for (size_t i = 0; status == PB_OK && i < count; i++)
-        status = file(bench, &conflicts[i], &room.traces[i], phase, repeat, recording, err);
+        status = file(session, &conflicts[i], &room.traces[i], phase, repeat, recording, err);
     close_room(&room);
     return status;
 }

@@ -32,7 +32,7 @@ struct draw {
 };
 
 struct scratch {
-    struct pb_bench *bench;
+    struct pb_session *session;
     const struct pb_search *search;
     struct pb_recording *recording;
     uint64_t *chase;
@@ -65,9 +65,9 @@ static enum pb_status evicts(const struct scratch *scratch, uint64_t target,
     spec.warm = count;
     scratch->chase[count++] = target + WORD_BYTES;
     spec.offset_count = count;
-    status = pb_chase_take(scratch->bench, &spec, scratch->recording, &result, err);
+    status = pb_chase_take(scratch->session, &spec, scratch->recording, &result, err);
     if (status == PB_OK)
-        *evicts_out = pb_search_is_miss(scratch->bench, search,
+        *evicts_out = pb_search_is_miss(scratch->session, search,
                                         scratch->recording->series.latency_cycles[result.first]);
     return status;
 }
@@ -142,13 +142,13 @@ static enum pb_status find(const struct scratch *scratch, uint64_t *lines, size_
 }
 
 /* Again with other lines where a latency was not what it looked like. */
-enum pb_status pb_eviction_group_find(struct pb_bench *bench, const struct pb_search *search,
+enum pb_status pb_eviction_group_find(struct pb_session *session, const struct pb_search *search,
                                       struct pb_recording *recording,
                                       struct pb_eviction_group *group_out, struct pb_error *err)
 {
     size_t count = (size_t)(AREA_TIMES * search->fits_bytes / search->stride_bytes);
     uint64_t *lines = malloc((2 * count + 2) * sizeof(*lines)); /* chases: a target at both ends */
-    struct scratch scratch = {bench, search, recording, lines};
+    struct scratch scratch = {session, search, recording, lines};
     enum pb_status status = PB_NOT_FOUND;
 
     if (lines == NULL)
@@ -157,7 +157,7 @@ enum pb_status pb_eviction_group_find(struct pb_bench *bench, const struct pb_se
     for (uint64_t attempt = 0; attempt < ATTEMPTS && status == PB_NOT_FOUND; attempt++) {
         for (size_t i = 0; i < count; i++)
             lines[i] = i * search->stride_bytes;
-        pb_order_shuffle(lines, count, bench->seed + attempt);
+        pb_order_shuffle(lines, count, session->seed + attempt);
         status = find(&scratch, lines, count, group_out, err);
     }
     group_out->area_bytes = AREA_TIMES * search->fits_bytes;

@@ -37,14 +37,14 @@ struct participants {
 #define NOBODY ((struct participants){0, 0, PB_GRID_ENOUGH})
 
 /* One cell: meets, transfers, and fills values[2]. What it may lack is forgiven. */
-static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *link, int64_t number,
-                                struct pb_recording *recording, struct participants *met,
-                                double *values, struct pb_error *err)
+static enum pb_status take_cell(struct pb_session *session, const struct pb_link *link,
+                                int64_t number, struct pb_recording *recording,
+                                struct participants *met, double *values, struct pb_error *err)
 {
     struct pb_link_result result;
     struct pb_error cause = PB_ERROR_INIT;
     int64_t count;
-    enum pb_status status = pb_bench_barrier(bench, recording->name, number, &count, err);
+    enum pb_status status = pb_session_barrier(session, recording->name, number, &count, err);
 
     if (status == PB_OK && number == 0 && count == 1)
         return pb_fail(err, PB_NOT_FOUND, "no other device of this node measures with this one");
@@ -54,7 +54,7 @@ static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *li
                        "repeats the test with all of them");
     if (status != PB_OK)
         return status;
-    status = pb_link_take(bench, link, recording, &result, &cause);
+    status = pb_link_take(session, link, recording, &result, &cause);
     if (status != PB_OK)
         return pb_grid_forgive_shortage(&met->shortage, pb_grid_forgive(status), &cause, err);
     values[0] = (double)link->bytes / result.seconds;
@@ -88,8 +88,8 @@ static enum pb_status conclude(const struct participants *met, size_t cell_count
     return status == PB_NOT_FOUND && met->most == 0 ? PB_UNSUPPORTED : status;
 }
 
-enum pb_status pb_test_host_link_concurrent(struct pb_bench *bench, struct pb_recording *recording,
-                                            struct pb_error *err)
+enum pb_status pb_test_host_link_concurrent(struct pb_session *session,
+                                            struct pb_recording *recording, struct pb_error *err)
 {
     static const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("direction", "of the transfer", pb_link_directions),
@@ -108,12 +108,13 @@ enum pb_status pb_test_host_link_concurrent(struct pb_bench *bench, struct pb_re
         pb_grid_place(matrix, i, at);
         link = pb_link_host(at[0], at[1], PB_LINK_BULK_BYTES);
         link.repeats = link.pinned ? PINNED_REPEATS : PAGEABLE_REPEATS;
-        status = take_cell(bench, &link, (int64_t)i / 2, recording, &met, &matrix->values[i], err);
+        status =
+            take_cell(session, &link, (int64_t)i / 2, recording, &met, &matrix->values[i], err);
     }
     return conclude(&met, pb_matrix_size(matrix) / 2, status, recording, err);
 }
 
-static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_entry *peers,
+static enum pb_status take_peers(struct pb_session *session, const struct pb_device_entry *peers,
                                  size_t count, struct pb_recording *recording, struct pb_error *err)
 {
     const struct pb_grid_axis axis =
@@ -129,21 +130,21 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
                                      .bytes = PB_LINK_BULK_BYTES,
                                      .repeats = PEER_REPEATS};
 
-        status = take_cell(bench, &link, (int64_t)i, recording, &met,
+        status = take_cell(session, &link, (int64_t)i, recording, &met,
                            &recording->matrix.values[2 * i], err);
     }
     return conclude(&met, count, status, recording, err);
 }
 
-enum pb_status pb_test_peer_link_concurrent(struct pb_bench *bench, struct pb_recording *recording,
-                                            struct pb_error *err)
+enum pb_status pb_test_peer_link_concurrent(struct pb_session *session,
+                                            struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_device_entry *peers = NULL;
     size_t count = 0;
-    enum pb_status status = pb_link_peers(bench, &peers, &count, err);
+    enum pb_status status = pb_link_peers(session, &peers, &count, err);
 
     if (status == PB_OK)
-        status = take_peers(bench, peers, count, recording, err);
+        status = take_peers(session, peers, count, recording, err);
     free(peers);
     return status;
 }

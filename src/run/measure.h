@@ -50,7 +50,7 @@ enum pb_status pb_measure_hello(const struct pb_probe_setup *measure, struct pb_
  * empty: the first). PB_NOT_FOUND: there is none.
  */
 enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selector, int64_t rank,
-                               struct pb_bench *bench_out, struct pb_opened *opened_out,
+                               struct pb_session *session_out, struct pb_opened *opened_out,
                                struct pb_error *err);
 
 /*
@@ -65,7 +65,7 @@ enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selec
  * PB_DEVICE: a failed test has left the device unusable for this process; another may go on. Other
  * errors are the sink's.
  */
-enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
+enum pb_status pb_measure_run(struct pb_session *session, const char *key,
                               const struct pb_test *const *tests, const struct pb_sink *sink,
                               const struct pb_others *others, struct pb_error *err);
 

@@ -6,32 +6,33 @@
 #include "run/measure.h"
 #include "run/schedule.h"
 
-static void describe_note(const struct pb_bench *bench, const char *key, const char *test,
+static void describe_note(const struct pb_session *session, const char *key, const char *test,
                           struct pb_test_note *note_out)
 {
     *note_out = (struct pb_test_note){.key = ""};
     PB_TEXT_SET(note_out->key, key);
-    PB_TEXT_SET(note_out->uuid, bench->info.uuid);
+    PB_TEXT_SET(note_out->uuid, session->info.uuid);
     PB_TEXT_SET(note_out->test, test);
     PB_TEXT_SET(note_out->outcome, pb_outcome_name(PB_TEST_OK));
 }
 
 /* Before the packer is there: this thread may use HDF5. */
-static enum pb_status send_device(const struct pb_bench *bench, const char *key, size_t test_count,
-                                  const struct pb_sink *sink, struct pb_error *err)
+static enum pb_status send_device(const struct pb_session *session, const char *key,
+                                  size_t test_count, const struct pb_sink *sink,
+                                  struct pb_error *err)
 {
     struct pb_frame frame = {.type = PB_FRAME_DEVICE};
     struct pb_image image = {NULL, 0};
     struct pb_test_note note;
     char *text;
-    enum pb_status status = pb_image_of_device(key, &bench->info, &image, err);
+    enum pb_status status = pb_image_of_device(key, &session->info, &image, err);
 
     if (status != PB_OK)
         return status;
-    describe_note(bench, key, "", &note);
+    describe_note(session, key, "", &note);
     note.test_count = (int64_t)test_count;
-    snprintf(note.message, sizeof(note.message), "%s%s", bench->info.model,
-             bench->device->ops->is_simulated ? ", simulated" : "");
+    snprintf(note.message, sizeof(note.message), "%s%s", session->info.model,
+             session->device->ops->is_simulated ? ", simulated" : "");
     frame.note = text = pb_note_test(&note);
     frame.body = image.bytes;
     frame.body_size = image.size;
@@ -44,7 +45,7 @@ static enum pb_status send_device(const struct pb_bench *bench, const char *key,
 
 /* What the functions below share: one run of tests on an open device. */
 struct series {
-    struct pb_bench *bench;
+    struct pb_session *session;
     const char *key;
     struct pb_packer *packer;
     const struct pb_others *others; /* NULL: there are none */
@@ -109,14 +110,15 @@ static enum pb_status run_test(struct series *series, const struct pb_test *test
     struct pb_state states[2];
     enum pb_status status;
 
-    describe_note(series->bench, series->key, test->name, &note);
+    describe_note(series->session, series->key, test->name, &note);
     if (pb_test_link_use(test) != PB_LINKS_UNUSED)
         pb_packer_rest(series->packer); /* the host is part of what is measured */
     status = pb_packer_send(series->packer, PB_FRAME_START, pb_note_test(&note), err);
     if (status != PB_OK)
         return status;
     series->fewest = 0;
-    pb_bench_run(series->bench, test, &recording, states, NULL); /* PB_LOST is an outcome, too */
+    pb_session_run(series->session, test, &recording, states,
+                   NULL); /* PB_LOST is an outcome, too */
 
     recording.concurrent_devices = concurrent_devices(series, test);
     PB_TEXT_SET(note.outcome, pb_outcome_name(recording.outcome));
@@ -128,11 +130,11 @@ static enum pb_status run_test(struct series *series, const struct pb_test *test
 }
 
 /* Can this process still use the device? A failed kernel may have spoilt it for good. */
-static bool still_answers(struct pb_bench *bench)
+static bool still_answers(struct pb_session *session)
 {
     uint32_t cycles[4];
 
-    return bench->device->ops->stamp(bench->device, PB_STAMP_EMPTY, 4, cycles, NULL) == PB_OK;
+    return session->device->ops->stamp(session->device, PB_STAMP_EMPTY, 4, cycles, NULL) == PB_OK;
 }
 
 /* Runs a test and looks after the device. PB_LOST: it is gone; the test's frame tells that. */
@@ -144,7 +146,7 @@ static enum pb_status run_and_look(struct series *series, const struct pb_test *
 
     if (status == PB_OK && outcome == PB_TEST_LOST)
         return pb_fail(err, PB_LOST, "the device was lost in %s", test->name);
-    if (status == PB_OK && outcome == PB_TEST_FAILED && !still_answers(series->bench))
+    if (status == PB_OK && outcome == PB_TEST_FAILED && !still_answers(series->session))
         return pb_fail(err, PB_DEVICE, "the device does not answer after %s", test->name);
     return status;
 }
@@ -204,23 +206,23 @@ static enum pb_status run_packed(struct series *series, const struct pb_test *co
     return status == PB_OK ? packed : status;
 }
 
-enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
+enum pb_status pb_measure_run(struct pb_session *session, const char *key,
                               const struct pb_test *const *tests, const struct pb_sink *sink,
                               const struct pb_others *others, struct pb_error *err)
 {
     const struct pb_packer_request request = {key, *sink, pb_image_of_test};
     const struct pb_frame done = {.type = PB_FRAME_DONE};
-    struct series series = {bench, key, NULL, others, 0};
+    struct series series = {session, key, NULL, others, 0};
     size_t count = 0;
     enum pb_status status;
 
     while (tests[count] != NULL)
         count++;
     if (others != NULL)
-        bench->links = (struct pb_node_links){await_barrier, await_turn, &series};
-    status = send_device(bench, key, count, sink, err);
+        session->links = (struct pb_node_links){await_barrier, await_turn, &series};
+    status = send_device(session, key, count, sink, err);
     if (status == PB_OK)
         status = run_packed(&series, tests, &request, err);
-    bench->links = (struct pb_node_links){NULL, NULL, NULL};
+    session->links = (struct pb_node_links){NULL, NULL, NULL};
     return status != PB_OK ? status : sink->take(sink->context, &done, err);
 }

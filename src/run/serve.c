@@ -11,7 +11,7 @@
 
 struct server {
     struct pb_probe_setup measure;
-    struct pb_bench bench; /* device is NULL until it is open */
+    struct pb_session session; /* device is NULL until it is open */
     FILE *orders;
     int frames_fd;
     int64_t vacant_rank; /* whose device could not be opened; -1: none */
@@ -59,8 +59,8 @@ static enum pb_status open_device(struct server *server, const struct pb_probe_o
     struct pb_opened opened;
     enum pb_status status;
 
-    pb_bench_close(&server->bench);
-    status = pb_measure_open(&server->measure, order->selector, order->rank, &server->bench,
+    pb_session_close(&server->session);
+    status = pb_measure_open(&server->measure, order->selector, order->rank, &server->session,
                              &opened, err);
     if (status != PB_OK)
         server->vacant_rank = order->rank;
@@ -141,7 +141,7 @@ static enum pb_status run_tests(struct server *server, const struct pb_probe_ord
     const struct pb_test **tests;
     enum pb_status status = PB_OK;
 
-    if (server->bench.device == NULL)
+    if (server->session.device == NULL)
         return pb_fail(err, PB_CORRUPT, "order: run before open");
     server->has_links = false;
     tests = calloc(order->tests.count + 1, sizeof(const struct pb_test *));
@@ -157,7 +157,7 @@ static enum pb_status run_tests(struct server *server, const struct pb_probe_ord
             others.concurrent_devices = spec->concurrent_devices;
     }
     if (status == PB_OK)
-        status = pb_measure_run(&server->bench, order->key, tests, &sink, &others, err);
+        status = pb_measure_run(&server->session, order->key, tests, &sink, &others, err);
     free(tests);
     return status;
 }
@@ -220,7 +220,7 @@ enum pb_status pb_serve(const struct pb_test_selection *selection, FILE *orders,
         say(&server, PB_FRAME_REFUSED, pb_note_refusal(&refusal), NULL);
         pb_fail(err, status, "%s", cause.message);
     }
-    pb_bench_close(&server.bench);
+    pb_session_close(&server.session);
     pb_measure_clear(&server.measure);
     return status;
 }

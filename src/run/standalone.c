@@ -18,7 +18,7 @@ struct alone {
     const char *path;
     const volatile sig_atomic_t *stop;
     struct pb_probe_setup measure;
-    struct pb_bench bench;
+    struct pb_session session;
     struct pb_claim *claim;
     struct pb_collect *collect;
     char *spool_dir;
@@ -116,8 +116,8 @@ static enum pb_status open_device(struct alone *alone, struct pb_error *err)
     const struct pb_test_selection *selection = alone->measure.selection;
     struct pb_arrival arrival = {.status = PB_OK};
     struct pb_named_device named;
-    enum pb_status status = pb_measure_open(&alone->measure, selection->selector, 0, &alone->bench,
-                                            &arrival.opened, err);
+    enum pb_status status = pb_measure_open(&alone->measure, selection->selector, 0,
+                                            &alone->session, &arrival.opened, err);
 
     if (status != PB_OK)
         return status;
@@ -165,8 +165,8 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
     double begun = pb_time_monotonic_seconds();
     void *bytes;
     size_t size;
-    enum pb_status status =
-        pb_measure_run(&alone->bench, alone->member.key, alone->measure.tests, &sink, NULL, &cause);
+    enum pb_status status = pb_measure_run(&alone->session, alone->member.key, alone->measure.tests,
+                                           &sink, NULL, &cause);
 
     if (status != PB_OK && status != PB_DEVICE && *alone->stop == 0)
         return pb_fail(err, status, "%s", cause.message);
@@ -287,7 +287,7 @@ enum pb_status pb_measure_standalone(const struct pb_test_selection *selection, 
     pb_claim_release(alone.claim);
     free(alone.spool_dir);
     pb_ledger_clear(&alone.ledger);
-    pb_bench_close(&alone.bench);
+    pb_session_close(&alone.session);
     pb_measure_clear(&alone.measure);
     return status;
 }

@@ -58,17 +58,18 @@ static void measure(const struct blind_profile *profile, struct pb_recording rec
     const struct pb_test **chosen = NULL;
     struct pb_error err = PB_ERROR_INIT;
     struct pb_state states[2];
-    struct pb_bench bench;
+    struct pb_session session;
 
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/profile.json", folder);
     assert_int_equal(blind_write(profile, path), 0);
     assert_int_equal(pb_battery_select(PB_STANDARD, "tlb_reach,tlb_remap", &chosen, &err), PB_OK);
-    if (pb_bench_open(&pb_device_sim, &request, PB_STANDARD, &bench, &err) != PB_OK)
+    if (pb_session_open(&pb_device_sim, &request, PB_STANDARD, &session, &err) != PB_OK)
         fail_msg("%s", err.message);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(pb_bench_run(&bench, chosen[i], &recordings_out[i], states, &err), PB_OK);
-    pb_bench_close(&bench);
+        assert_int_equal(pb_session_run(&session, chosen[i], &recordings_out[i], states, &err),
+                         PB_OK);
+    pb_session_close(&session);
     free(chosen);
     remove(path);
     rmdir(folder);

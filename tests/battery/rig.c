@@ -1,4 +1,4 @@
-/* A bench on a simulated device, and what it has recorded; see rig.h. */
+/* A session on a simulated device, and what it has recorded; see rig.h. */
 #include "battery/rig.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void rig_open(const char *profile, const char *fault, struct pb_bench *bench_out)
+void rig_open(const char *profile, const char *fault, struct pb_session *session_out)
 {
     const char *const faults[] = {fault};
     struct pb_device_request request = {.profile = profile,
@@ -16,7 +16,7 @@ void rig_open(const char *profile, const char *fault, struct pb_bench *bench_out
                                         .seed = 5};
     struct pb_error err = PB_ERROR_INIT;
 
-    if (pb_bench_open(&pb_device_sim, &request, PB_STANDARD, bench_out, &err) != PB_OK)
+    if (pb_session_open(&pb_device_sim, &request, PB_STANDARD, session_out, &err) != PB_OK)
         fail_msg("%s", err.message);
 }
 
@@ -31,7 +31,7 @@ static const char *const drawn_noise = ", \"noise\": {\"jitter_cycles\": 1,"
                                        " \"spike_probability\": 0, \"spike_cycles\": 0}";
 
 void rig_open_drawn(const char *caches, const char *tlbs, const char *more,
-                    struct pb_bench *bench_out)
+                    struct pb_session *session_out)
 {
     char path[] = "/tmp/rig-XXXXXX.json";
     int file = mkstemps(path, 5);
@@ -45,16 +45,17 @@ void rig_open_drawn(const char *caches, const char *tlbs, const char *more,
                         caches, tlbs, drawn_rest,
                         strstr(more, "\"noise\"") == NULL ? drawn_noise : "", more) > 0);
     close(file);
-    rig_open(path, NULL, bench_out);
+    rig_open(path, NULL, session_out);
     remove(path);
 }
 
-void rig_run(struct pb_bench *bench, const char *test, struct pb_recording *recording_out)
+void rig_run(struct pb_session *session, const char *test, struct pb_recording *recording_out)
 {
     struct pb_state states[2];
 
     assert_non_null(pb_test_find(test));
-    assert_int_equal(pb_bench_run(bench, pb_test_find(test), recording_out, states, NULL), PB_OK);
+    assert_int_equal(pb_session_run(session, pb_test_find(test), recording_out, states, NULL),
+                     PB_OK);
     if (recording_out->outcome != PB_TEST_OK)
         fail_msg("%s: %s: %s", test, pb_outcome_name(recording_out->outcome),
                  recording_out->message);
@@ -62,11 +63,11 @@ void rig_run(struct pb_bench *bench, const char *test, struct pb_recording *reco
 
 void rig_record(const char *profile, const char *test, struct pb_recording *recording_out)
 {
-    struct pb_bench bench;
+    struct pb_session session;
 
-    rig_open(profile, NULL, &bench);
-    rig_run(&bench, test, recording_out);
-    pb_bench_close(&bench);
+    rig_open(profile, NULL, &session);
+    rig_run(&session, test, recording_out);
+    pb_session_close(&session);
 }
 
 const struct pb_point *rig_next(const struct pb_recording *recording, const char *phase,

@@ -25,12 +25,12 @@ static enum pb_status meet(void *context, const char *test, int64_t number, int6
 
 static void run_with(struct others *others, struct pb_recording *recording_out)
 {
-    struct pb_bench bench;
+    struct pb_session session;
 
-    rig_open("gtx780", NULL, &bench);
-    bench.links = (struct pb_node_links){meet, NULL, others};
-    rig_run(&bench, "host_link_concurrent", recording_out);
-    pb_bench_close(&bench);
+    rig_open("gtx780", NULL, &session);
+    session.links = (struct pb_node_links){meet, NULL, others};
+    rig_run(&session, "host_link_concurrent", recording_out);
+    pb_session_close(&session);
 }
 
 static void test_host_link_concurrent__every_cell_says_with_how_many(void **state)
@@ -78,19 +78,19 @@ static void test_host_link_concurrent__who_is_late_fails(void **state)
 {
     struct pb_recording recording;
     struct pb_state states[2];
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
     for (int64_t missed = 0; missed < 4; missed++) {
-        rig_open("gtx780", NULL, &bench);
-        bench.links = (struct pb_node_links){miss, NULL, &missed};
-        assert_int_equal(
-            pb_bench_run(&bench, pb_test_find("host_link_concurrent"), &recording, states, NULL),
-            PB_OK);
+        rig_open("gtx780", NULL, &session);
+        session.links = (struct pb_node_links){miss, NULL, &missed};
+        assert_int_equal(pb_session_run(&session, pb_test_find("host_link_concurrent"), &recording,
+                                        states, NULL),
+                         PB_OK);
         assert_int_equal(recording.outcome, PB_TEST_FAILED);
         assert_non_null(strstr(recording.message, "measured without this one"));
         pb_recording_clear(&recording);
-        pb_bench_close(&bench);
+        pb_session_close(&session);
     }
 }
 
@@ -115,14 +115,14 @@ static void assert_nobody(const char *test)
 {
     struct pb_recording recording;
     struct pb_state states[2];
-    struct pb_bench bench;
+    struct pb_session session;
 
-    rig_open("gtx780", NULL, &bench);
-    assert_int_equal(pb_bench_run(&bench, pb_test_find(test), &recording, states, NULL), PB_OK);
+    rig_open("gtx780", NULL, &session);
+    assert_int_equal(pb_session_run(&session, pb_test_find(test), &recording, states, NULL), PB_OK);
     assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
     assert_non_null(strstr(recording.message, "no other device of this node"));
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_together__nobody_to_meet_is_unsupported(void **state)
@@ -167,16 +167,16 @@ static enum pb_status note_turn(void *context, const char *test, struct pb_error
 static void test_peer_link__meets_the_others_and_then_takes_its_turn(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
     struct notes notes = {""};
 
     (void)state;
-    rig_open("h200", NULL, &bench);
-    bench.links = (struct pb_node_links){note_meeting, note_turn, &notes};
-    rig_run(&bench, "peer_link", &recording);
+    rig_open("h200", NULL, &session);
+    session.links = (struct pb_node_links){note_meeting, note_turn, &notes};
+    rig_run(&session, "peer_link", &recording);
     assert_string_equal(notes.asked, "meet0 turn1 ");
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static enum pb_status refuse_turn(void *context, const char *test, struct pb_error *err)
@@ -189,18 +189,18 @@ static void test_peer_link__without_an_answer_measures_nothing(void **state)
 {
     struct pb_recording recording;
     struct pb_state states[2];
-    struct pb_bench bench;
+    struct pb_session session;
     struct notes notes = {""};
 
     (void)state;
-    rig_open("h200", NULL, &bench);
-    bench.links = (struct pb_node_links){note_meeting, refuse_turn, &notes};
-    assert_int_equal(pb_bench_run(&bench, pb_test_find("peer_link"), &recording, states, NULL),
+    rig_open("h200", NULL, &session);
+    session.links = (struct pb_node_links){note_meeting, refuse_turn, &notes};
+    assert_int_equal(pb_session_run(&session, pb_test_find("peer_link"), &recording, states, NULL),
                      PB_OK);
     assert_int_equal(recording.outcome, PB_TEST_FAILED);
     assert_int_equal(pb_matrix_size(&recording.matrix), 0);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_company__of_tests_is_by_the_links_they_use(void **state)
