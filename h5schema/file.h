@@ -57,7 +57,7 @@ void pb_fleet_guard(struct pb_fleet *fleet, const struct pb_claim *claim);
 
 /* Gets one line for each damaged thing that was not taken from another file. */
 struct pb_fleet_listener {
-    void (*note)(void *context, const char *line); /* NULL: no listener */
+    void (*message)(void *context, const char *line); /* NULL: no listener */
     void *context;
 };
 void pb_fleet_listen(struct pb_fleet *fleet, const struct pb_fleet_listener *listener);

@@ -7,7 +7,7 @@
 #ifndef PB_RUN_ASSIGN_H
 #define PB_RUN_ASSIGN_H
 
-#include "run/notes.h"
+#include "run/messages.h"
 #include "run/selection.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* Private to the gather: its state, and what its files tell each other. */
+/* Private to the gather: its state, and what its files share. */
 #ifndef PB_RUN_GATHER_STATE_H
 #define PB_RUN_GATHER_STATE_H
 

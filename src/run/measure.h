@@ -9,7 +9,7 @@
 #include "battery/battery.h"
 #include "device/sim/fleet.h"
 #include "run/frame.h"
-#include "run/notes.h"
+#include "run/messages.h"
 #include "run/packer.h"
 #include "run/selection.h"
 
@@ -61,9 +61,9 @@ enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selec
  * runs, so its TEST frame may come after the next one's START; the sink meets TEST frames in
  * another thread, and no frame while it takes one (packer.h).
  *
- * After PB_LOST, which the last TEST frame tells, the other tests are not run and there is a DONE.
- * PB_DEVICE: a failed test has left the device unusable for this process; another may go on. Other
- * errors are the sink's.
+ * After PB_LOST, which the last TEST frame reports, the other tests are not run and there is a
+ * DONE. PB_DEVICE: a failed test has left the device unusable for this process; another may go on.
+ * Other errors are the sink's.
  */
 enum pb_status pb_measure_run(struct pb_session *session, const char *key,
                               const struct pb_test *const *tests, const struct pb_sink *sink,

@@ -6,14 +6,14 @@
 #include "run/measure.h"
 #include "run/schedule.h"
 
-static void describe_note(const struct pb_session *session, const char *key, const char *test,
-                          struct pb_test_note *note_out)
+static void describe_report(const struct pb_session *session, const char *key, const char *test,
+                            struct pb_test_report *report_out)
 {
-    *note_out = (struct pb_test_note){.key = ""};
-    PB_TEXT_SET(note_out->key, key);
-    PB_TEXT_SET(note_out->uuid, session->info.uuid);
-    PB_TEXT_SET(note_out->test, test);
-    PB_TEXT_SET(note_out->outcome, pb_outcome_name(PB_TEST_OK));
+    *report_out = (struct pb_test_report){.key = ""};
+    PB_TEXT_SET(report_out->key, key);
+    PB_TEXT_SET(report_out->uuid, session->info.uuid);
+    PB_TEXT_SET(report_out->test, test);
+    PB_TEXT_SET(report_out->outcome, pb_outcome_name(PB_TEST_OK));
 }
 
 /* Before the packer is there: this thread may use HDF5. */
@@ -23,17 +23,17 @@ static enum pb_status send_device(const struct pb_session *session, const char *
 {
     struct pb_frame frame = {.type = PB_FRAME_DEVICE};
     struct pb_image image = {NULL, 0};
-    struct pb_test_note note;
+    struct pb_test_report report;
     char *text;
     enum pb_status status = pb_image_of_device(key, &session->info, &image, err);
 
     if (status != PB_OK)
         return status;
-    describe_note(session, key, "", &note);
-    note.test_count = (int64_t)test_count;
-    snprintf(note.message, sizeof(note.message), "%s%s", session->info.model,
+    describe_report(session, key, "", &report);
+    report.test_count = (int64_t)test_count;
+    snprintf(report.message, sizeof(report.message), "%s%s", session->info.model,
              session->device->ops->is_simulated ? ", simulated" : "");
-    frame.note = text = pb_note_test(&note);
+    frame.message = text = pb_message_test(&report);
     frame.body = image.bytes;
     frame.body_size = image.size;
     status = text == NULL ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating a message")
@@ -59,7 +59,7 @@ static enum pb_status send_ready(const struct series *series, const char *test, 
     struct pb_ready ready = {.step = step};
 
     PB_TEXT_SET(ready.test, test);
-    return pb_packer_send(series->packer, PB_FRAME_READY, pb_note_ready(&ready), err);
+    return pb_packer_send(series->packer, PB_FRAME_READY, pb_message_ready(&ready), err);
 }
 
 /* Waits for a step of a test. */
@@ -84,11 +84,11 @@ static enum pb_status await_barrier(void *context, const char *test, int64_t num
 }
 
 /* In the middle of a test: until that is measured. */
-static enum pb_status await_turn(void *context, const char *test, struct pb_error *err)
+static enum pb_status await_exclusive(void *context, const char *test, struct pb_error *err)
 {
     int64_t count;
 
-    return await_step(context, test, PB_STEP_TURN, &count, err);
+    return await_step(context, test, PB_STEP_EXCLUSIVE, &count, err);
 }
 
 /* How many devices of the node ran the test at the same time, or were to; 0: not such a test. */
@@ -106,14 +106,14 @@ static enum pb_status run_test(struct series *series, const struct pb_test *test
                                enum pb_outcome *outcome_out, struct pb_error *err)
 {
     struct pb_recording recording;
-    struct pb_test_note note;
+    struct pb_test_report report;
     struct pb_state states[2];
     enum pb_status status;
 
-    describe_note(series->session, series->key, test->name, &note);
+    describe_report(series->session, series->key, test->name, &report);
     if (pb_test_link_use(test) != PB_LINKS_UNUSED)
         pb_packer_rest(series->packer); /* the host is part of what is measured */
-    status = pb_packer_send(series->packer, PB_FRAME_START, pb_note_test(&note), err);
+    status = pb_packer_send(series->packer, PB_FRAME_START, pb_message_test(&report), err);
     if (status != PB_OK)
         return status;
     series->fewest = 0;
@@ -121,12 +121,12 @@ static enum pb_status run_test(struct series *series, const struct pb_test *test
                    NULL); /* PB_LOST is an outcome, too */
 
     recording.concurrent_devices = concurrent_devices(series, test);
-    PB_TEXT_SET(note.outcome, pb_outcome_name(recording.outcome));
-    PB_TEXT_SET(note.message, recording.message);
-    note.seconds = recording.seconds;
-    note.concurrent_devices = recording.concurrent_devices;
+    PB_TEXT_SET(report.outcome, pb_outcome_name(recording.outcome));
+    PB_TEXT_SET(report.message, recording.message);
+    report.seconds = recording.seconds;
+    report.concurrent_devices = recording.concurrent_devices;
     *outcome_out = recording.outcome;
-    return pb_packer_put(series->packer, &note, &recording, states, err);
+    return pb_packer_put(series->packer, &report, &recording, states, err);
 }
 
 /* Can this process still use the device? A failed kernel may have spoilt it for good. */
@@ -137,7 +137,7 @@ static bool still_answers(struct pb_session *session)
     return session->device->ops->stamp(session->device, PB_STAMP_EMPTY, 4, cycles, NULL) == PB_OK;
 }
 
-/* Runs a test and looks after the device. PB_LOST: it is gone; the test's frame tells that. */
+/* Runs a test and looks after the device. PB_LOST: it is gone; the test's frame reports that. */
 static enum pb_status run_and_look(struct series *series, const struct pb_test *test,
                                    struct pb_error *err)
 {
@@ -162,7 +162,7 @@ static enum pb_status find_links(const struct series *series, const struct pb_te
     if (others == NULL)
         return PB_OK;
     if (waits != NULL)
-        status = send_ready(series, waits->name, PB_STEP_TURN, err);
+        status = send_ready(series, waits->name, PB_STEP_EXCLUSIVE, err);
     return status != PB_OK
                ? status
                : others->await_links(others->context, waits != NULL, has_links_out, err);
@@ -199,9 +199,10 @@ static enum pb_status run_packed(struct series *series, const struct pb_test *co
     status = pb_packer_open(request, &series->packer, err);
     if (status == PB_OK)
         status = run_tests(series, schedule, err);
-    if (status == PB_LOST) /* told */
+    if (status == PB_LOST) /* reported */
         status = PB_OK;
-    packed = pb_packer_close(series->packer, status == PB_OK ? err : NULL); /* the first is told */
+    packed =
+        pb_packer_close(series->packer, status == PB_OK ? err : NULL); /* the first is reported */
     pb_schedule_free(schedule);
     return status == PB_OK ? packed : status;
 }
@@ -219,7 +220,7 @@ enum pb_status pb_measure_run(struct pb_session *session, const char *key,
     while (tests[count] != NULL)
         count++;
     if (others != NULL)
-        session->links = (struct pb_node_links){await_barrier, await_turn, &series};
+        session->links = (struct pb_node_links){await_barrier, await_exclusive, &series};
     status = send_device(session, key, count, sink, err);
     if (status == PB_OK)
         status = run_packed(&series, tests, &request, err);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/partial.h"
-#include "run/notes.h"
+#include "run/messages.h"
 #include "run/spool.h"
 
 /* ---- frames ---- */
@@ -270,7 +270,7 @@ static enum pb_status visit_seal(void *context, const struct pb_frame *frame, co
     struct pb_seal seal = {NULL, 0};
 
     (void)bytes, (void)size;
-    if (frame->type == PB_FRAME_SEAL && pb_note_read_seal(frame->note, &seal, NULL) == PB_OK)
+    if (frame->type == PB_FRAME_SEAL && pb_message_read_seal(frame->message, &seal, NULL) == PB_OK)
         apply(sealing, &seal);
     pb_seal_clear(&seal);
     if (++sealing->frames < 2)
@@ -375,7 +375,7 @@ enum pb_status pb_spool_seal(const struct pb_spool_files *files, void **bytes_ou
 {
     struct pb_seal seal = {calloc(files->count + 1, sizeof(*seal.files)), 0};
     struct pb_frame frame = {.type = PB_FRAME_SEAL};
-    char *note = NULL;
+    char *message = NULL;
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < files->count && seal.files != NULL; i++) {
@@ -386,11 +386,12 @@ enum pb_status pb_spool_seal(const struct pb_spool_files *files, void **bytes_ou
         seal.files[seal.count++].bytes = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
     }
     if (seal.files != NULL)
-        note = pb_note_seal(&seal);
-    frame.note = note;
-    status = note == NULL ? pb_fail(err, PB_NO_MEMORY, "out of memory for %zu names", files->count)
-                          : pb_frame_pack(&frame, bytes_out, size_out, err);
-    free(note);
+        message = pb_message_seal(&seal);
+    frame.message = message;
+    status = message == NULL
+                 ? pb_fail(err, PB_NO_MEMORY, "out of memory for %zu names", files->count)
+                 : pb_frame_pack(&frame, bytes_out, size_out, err);
+    free(message);
     pb_seal_clear(&seal);
     return status;
 }

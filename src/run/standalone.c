@@ -71,7 +71,7 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
     struct alone *alone = context;
     struct pb_error cause = PB_ERROR_INIT;
     struct pb_ledger_entry entry;
-    struct pb_test_note note;
+    struct pb_test_report report;
     enum pb_status status;
 
     if (frame->type == PB_FRAME_START && *alone->stop != 0)
@@ -89,11 +89,12 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
         status = pb_fail(err, alone->file_trouble.status, "%s", alone->file_trouble.message);
     if (status != PB_OK || frame->type != PB_FRAME_TEST)
         return status;
-    status = pb_note_read_test(frame->note, &note, err);
+    status = pb_message_read_test(frame->message, &report, err);
     if (status != PB_OK)
         return status;
     alone->finished++;
-    entry = pb_ledger_entry_of(&alone->member, note.test, pb_note_end(&note), note.message);
+    entry =
+        pb_ledger_entry_of(&alone->member, report.test, pb_message_end(&report), report.message);
     return pb_ledger_record(&alone->ledger, &entry, err);
 }
 

@@ -20,7 +20,7 @@ static struct pb_sighting see(const char *host, int64_t local_rank, const char *
     return sighting;
 }
 
-static void test_seats__each_rank_takes_its_own(void **state)
+static void test_assign__each_rank_takes_its_own(void **state)
 {
     const struct pb_sighting sightings[] = {see("n", 0, "ab"), see("n", 1, "ab")};
     struct pb_assignment assignments[2];
@@ -32,7 +32,7 @@ static void test_seats__each_rank_takes_its_own(void **state)
 }
 
 /* As under a launcher that shows every rank one GPU: the local rank says nothing. */
-static void test_seats__one_visible_device_each(void **state)
+static void test_assign__one_visible_device_each(void **state)
 {
     const struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "b"), see("n", 2, "c")};
     struct pb_assignment assignments[3];
@@ -43,7 +43,7 @@ static void test_seats__one_visible_device_each(void **state)
     assert_string_equal(assignments[2].selector, "c");
 }
 
-static void test_seats__first_free_one_when_the_own_is_taken(void **state)
+static void test_assign__first_free_one_when_the_own_is_taken(void **state)
 {
     const struct pb_sighting sightings[] = {see("n", 0, "b"), see("n", 1, "abc"), see("n", 2, "ba"),
                                             see("n", 2, "abc")};
@@ -57,7 +57,7 @@ static void test_seats__first_free_one_when_the_own_is_taken(void **state)
     assert_string_equal(assignments[3].selector, "c"); /* its own is also the last of its list */
 }
 
-static void test_seats__surplus_is_duplicate_and_blind_is_absent(void **state)
+static void test_assign__surplus_is_duplicate_and_blind_is_absent(void **state)
 {
     const struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "a"), see("m", 0, "")};
     struct pb_assignment assignments[3];
@@ -77,7 +77,7 @@ static void name_instance(size_t i, char name_out[PB_TEXT_LENGTH])
 }
 
 /* What a node full of MIG instances may have: no rank is left without one. */
-static void test_seats__many_instances_of_a_node(void **state)
+static void test_assign__many_instances_of_a_node(void **state)
 {
     struct pb_sighting *sightings = calloc(PB_SIGHT_MAX, sizeof(*sightings));
     struct pb_assignment *assignments = calloc(PB_SIGHT_MAX, sizeof(*assignments));
@@ -106,7 +106,7 @@ static void test_seats__many_instances_of_a_node(void **state)
 }
 
 /* Ranks that all see the one instance that CUDA shows them. */
-static void test_seats__surplus_ranks_of_one_instance_are_told_why(void **state)
+static void test_assign__surplus_ranks_of_one_instance_get_the_reason(void **state)
 {
     struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "a")};
     struct pb_assignment assignments[2];
@@ -120,7 +120,7 @@ static void test_seats__surplus_ranks_of_one_instance_are_told_why(void **state)
 }
 
 /* Where one node sees no GPU, its rank has none; the others are measured. */
-static void test_seats__rank_without_gpu_is_absent(void **state)
+static void test_assign__rank_without_gpu_is_absent(void **state)
 {
     struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "")};
     struct pb_assignment assignments[2];
@@ -135,7 +135,7 @@ static void test_seats__rank_without_gpu_is_absent(void **state)
     assert_string_equal(assignments[1].message, "no GPU found");
 }
 
-static void test_seats__simulated_slot_is_the_local_rank(void **state)
+static void test_assign__simulated_slot_is_the_local_rank(void **state)
 {
     struct pb_sighting sightings[] = {see("n", 0, "st"), see("n", 5, "st")};
     struct pb_assignment assignments[2];
@@ -147,7 +147,7 @@ static void test_seats__simulated_slot_is_the_local_rank(void **state)
     assert_string_equal(assignments[1].selector, "5");
 }
 
-static void test_seats__refused_command_line_names_the_rank(void **state)
+static void test_assign__refused_command_line_names_the_rank(void **state)
 {
     struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "b")};
     struct pb_error err = PB_ERROR_INIT;
@@ -222,7 +222,7 @@ static void test_keys__absent_device_of_a_fleet_keeps_its_place(void **state)
     assert_string_equal(named[1].host, "n07");
     assert_int_equal(named[1].slot, 3);
     assert_string_equal(named[1].key, "");
-    assert_string_equal(named[2].host, "here"); /* no fleet tells more */
+    assert_string_equal(named[2].host, "here"); /* no fleet has more */
     assert_int_equal(named[2].slot, -1);
 }
 
@@ -273,15 +273,15 @@ static void test_keys__no_device_at_all_is_not_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_seats__each_rank_takes_its_own),
-        cmocka_unit_test(test_seats__one_visible_device_each),
-        cmocka_unit_test(test_seats__first_free_one_when_the_own_is_taken),
-        cmocka_unit_test(test_seats__surplus_is_duplicate_and_blind_is_absent),
-        cmocka_unit_test(test_seats__many_instances_of_a_node),
-        cmocka_unit_test(test_seats__surplus_ranks_of_one_instance_are_told_why),
-        cmocka_unit_test(test_seats__rank_without_gpu_is_absent),
-        cmocka_unit_test(test_seats__simulated_slot_is_the_local_rank),
-        cmocka_unit_test(test_seats__refused_command_line_names_the_rank),
+        cmocka_unit_test(test_assign__each_rank_takes_its_own),
+        cmocka_unit_test(test_assign__one_visible_device_each),
+        cmocka_unit_test(test_assign__first_free_one_when_the_own_is_taken),
+        cmocka_unit_test(test_assign__surplus_is_duplicate_and_blind_is_absent),
+        cmocka_unit_test(test_assign__many_instances_of_a_node),
+        cmocka_unit_test(test_assign__surplus_ranks_of_one_instance_get_the_reason),
+        cmocka_unit_test(test_assign__rank_without_gpu_is_absent),
+        cmocka_unit_test(test_assign__simulated_slot_is_the_local_rank),
+        cmocka_unit_test(test_assign__refused_command_line_names_the_rank),
         cmocka_unit_test(test_keys__are_host_and_slot),
         cmocka_unit_test(test_keys__same_device_twice_is_a_duplicate),
         cmocka_unit_test(test_keys__two_devices_of_one_name_stay_apart),
