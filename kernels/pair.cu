@@ -85,7 +85,7 @@ __device__ __forceinline__ void pb_pairs_fail(struct pb_kernel_pairs_state *stat
 
 /* Waits until the word is `wanted`. False: somebody failed, or nothing came in 2 ms and more. */
 __device__ __forceinline__ bool pb_pairs_wait(struct pb_kernel_pairs_state *state, uint32_t *word,
-                                              uint32_t wanted, uint64_t patience_cycles,
+                                              uint32_t wanted, uint64_t timeout_cycles,
                                               uint32_t fault)
 {
     uint64_t start = pb_clock();
@@ -93,7 +93,7 @@ __device__ __forceinline__ bool pb_pairs_wait(struct pb_kernel_pairs_state *stat
     while (atomicAdd(word, 0) != wanted) {
         if (atomicAdd(&state->fault, 0) != PB_KERNEL_PAIRS_WELL)
             return false;
-        if (pb_clock() - start > patience_cycles) {
+        if (pb_clock() - start > timeout_cycles) {
             pb_pairs_fail(state, fault);
             return false;
         }
@@ -105,14 +105,13 @@ __device__ __forceinline__ bool pb_pairs_wait(struct pb_kernel_pairs_state *stat
 /* One thread of each CTA: is every SM there, each once? */
 __device__ __forceinline__ bool pb_pairs_meet(struct pb_kernel_pairs_state *state)
 {
-    const uint64_t patience_cycles = 100000000; /* 50 ms */
+    const uint64_t timeout_cycles = 100000000; /* 50 ms */
     uint32_t sm = pb_sm_id();
 
     if (sm >= gridDim.x || atomicExch(&state->is_taken[sm], 1) != 0)
         pb_pairs_fail(state, PB_KERNEL_PAIRS_SPREAD);
     atomicAdd(&state->present, 1);
-    return pb_pairs_wait(state, &state->present, gridDim.x, patience_cycles,
-                         PB_KERNEL_PAIRS_ABSENT);
+    return pb_pairs_wait(state, &state->present, gridDim.x, timeout_cycles, PB_KERNEL_PAIRS_ABSENT);
 }
 
 /* A thread's first word of 16 bytes, and how many there are of a warp's neighbours until its next.
@@ -272,7 +271,7 @@ __device__ __forceinline__ bool pb_pairs_work(const struct pb_kernel_pairs &pair
                                               uint32_t side, uint32_t members,
                                               uint32_t *wrong_inout)
 {
-    const uint64_t patience_cycles = 20000000; /* 10 ms */
+    const uint64_t timeout_cycles = 20000000; /* 10 ms */
     struct pb_kernel_pairs_state *state = (struct pb_kernel_pairs_state *)pairs.state;
     uint32_t expected = kind == PB_KERNEL_PAIRS_READ ? pb_pairs_expect(pairs, side) : 0;
     uint32_t opened = 0, sum = pb_pairs_do<kind>(pairs, side);
@@ -282,7 +281,7 @@ __device__ __forceinline__ bool pb_pairs_work(const struct pb_kernel_pairs &pair
     if (threadIdx.x == 0) {
         atomicAdd(&state->arrived, 1);
         waits_in_vain =
-            !pb_pairs_wait(state, &state->arrived, members, patience_cycles, PB_KERNEL_PAIRS_LATE);
+            !pb_pairs_wait(state, &state->arrived, members, timeout_cycles, PB_KERNEL_PAIRS_LATE);
     }
     if (__syncthreads_or(waits_in_vain))
         return false;
@@ -301,7 +300,7 @@ __device__ __forceinline__ bool pb_pairs_work(const struct pb_kernel_pairs &pair
 template <enum pb_kernel_pairs_kind kind>
 __global__ void __launch_bounds__(PB_PAIR_THREADS, 1) pb_pairs_of_sms(struct pb_kernel_pairs pairs)
 {
-    const uint64_t patience_cycles = 20000000000; /* 10 s: the pairs before it fail much sooner */
+    const uint64_t timeout_cycles = 20000000000; /* 10 s: the pairs before it fail much sooner */
     struct pb_kernel_pairs_state *state = (struct pb_kernel_pairs_state *)pairs.state;
     uint32_t sm = pb_sm_id(), wrong = 0;
     bool waits_in_vain = threadIdx.x == 0 && !pb_pairs_meet(state);
@@ -316,7 +315,7 @@ __global__ void __launch_bounds__(PB_PAIR_THREADS, 1) pb_pairs_of_sms(struct pb_
             continue;
         if (threadIdx.x == 0)
             waits_in_vain =
-                !pb_pairs_wait(state, &state->turn, pair, patience_cycles, PB_KERNEL_PAIRS_LATE);
+                !pb_pairs_wait(state, &state->turn, pair, timeout_cycles, PB_KERNEL_PAIRS_LATE);
         if (__syncthreads_or(waits_in_vain))
             return;
         if (!pb_pairs_work<kind>(pairs, pair, sm == sms.x ? 0 : 1, members, &wrong))

@@ -10,12 +10,12 @@
 
 __device__ __forceinline__ void pb_await_sm(struct pb_kernel_shared_slot *slot, uint32_t ctas)
 {
-    const uint64_t patience_cycles = 4000000; /* 2 ms */
+    const uint64_t timeout_cycles = 4000000; /* 2 ms */
     uint64_t start = pb_clock();
 
     if (threadIdx.x == 0) {
         atomicAdd(&slot->arrived, 1);
-        while (atomicAdd(&slot->arrived, 0) < ctas && pb_clock() - start < patience_cycles)
+        while (atomicAdd(&slot->arrived, 0) < ctas && pb_clock() - start < timeout_cycles)
             ;
     }
     __syncthreads();

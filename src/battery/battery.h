@@ -29,7 +29,7 @@ enum pb_cache {
 };
 
 /* The test sustain ends after so many times its seconds of load, whatever load it could put on. */
-enum { PB_SUSTAIN_PATIENCE = 3 };
+enum { PB_SUSTAIN_TIMEOUT_FACTOR = 3 };
 
 /* What one test found and a later one builds on; 0: not measured yet. Never a result. */
 struct pb_hints {

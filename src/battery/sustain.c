@@ -206,7 +206,7 @@ static enum pb_status load(struct pb_session *session, const struct pb_stream *s
     enum pb_status status = PB_OK;
 
     while (status == PB_OK && passed < seconds &&
-           pb_time_monotonic_seconds() - start < PB_SUSTAIN_PATIENCE * seconds) {
+           pb_time_monotonic_seconds() - start < PB_SUSTAIN_TIMEOUT_FACTOR * seconds) {
         struct pb_stream_result result;
 
         status = session->device->ops->stream(session->device, stream, &result, err);
