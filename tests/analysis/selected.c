@@ -79,8 +79,8 @@ void selected_infer(const char *profile, const char *tests, struct pb_parameters
     infer(profile, tests, nothing, parameters_out);
 }
 
-void selected_infer_drawn(const struct blind_profile *profile, const char *tests,
-                          struct pb_parameters *parameters_out)
+void selected_infer_profile(const struct blind_profile *profile, const char *tests,
+                            struct pb_parameters *parameters_out)
 {
     selected_infer_without(profile, tests, nothing, parameters_out);
 }
@@ -88,7 +88,7 @@ void selected_infer_drawn(const struct blind_profile *profile, const char *tests
 void selected_infer_without(const struct blind_profile *profile, const char *tests,
                             const char *const *phases, struct pb_parameters *parameters_out)
 {
-    char path[] = "/tmp/plumb-test-drawn-XXXXXX.json";
+    char path[] = "/tmp/plumb-test-profile-XXXXXX.json";
     int file = mkstemps(path, 5);
 
     assert_true(file >= 0);

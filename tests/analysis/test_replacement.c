@@ -167,7 +167,7 @@ static void take_four(struct chase chases[4], enum pb_replacement_policy policy)
         take(&chases[i], policy, i < 2, 77 + i);
 }
 
-static void test_replacement_fit__tells_every_policy(void **state)
+static void test_replacement_fit__distinguishes_every_policy(void **state)
 {
     static struct chase chases[4];
 
@@ -301,7 +301,7 @@ static void test_set_chases__where_all_miss_again_none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replacement_fit__tells_every_policy),
+        cmocka_unit_test(test_replacement_fit__distinguishes_every_policy),
         cmocka_unit_test(test_replacement_fit__counts_the_victims_of_each_way),
         cmocka_unit_test(test_replacement_fit__noise_does_not_hide_lru),
         cmocka_unit_test(test_replacement_fit__as_many_lines_as_ways_say_nothing),

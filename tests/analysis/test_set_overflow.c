@@ -169,7 +169,7 @@ static void test_onsets__the_index_predicts_where_sets_overflow(void **unused)
     tear_down(&fixture);
 }
 
-static void test_onsets__data_that_are_full_before_the_sets_tell_the_size(void **unused)
+static void test_onsets__data_that_are_full_before_the_sets_show_the_size(void **unused)
 {
     struct fixture fixture;
 
@@ -251,7 +251,7 @@ static void test_onsets__textures_in_one_store_reach_its_size(void **unused)
 }
 
 /* An index that predicts wrongly proves nothing of the data. */
-static void test_onsets__a_wrong_index_tells_no_size(void **unused)
+static void test_onsets__a_wrong_index_shows_no_size(void **unused)
 {
     static const uint64_t wrong[] = {0x80, 0x100};
     struct fixture fixture;
@@ -300,11 +300,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onsets__the_index_predicts_where_sets_overflow),
-        cmocka_unit_test(test_onsets__data_that_are_full_before_the_sets_tell_the_size),
+        cmocka_unit_test(test_onsets__data_that_are_full_before_the_sets_show_the_size),
         cmocka_unit_test(test_onsets__a_sure_index_needs_no_crowded_chase),
         cmocka_unit_test(test_onsets__a_guest_in_a_set_is_no_edge),
         cmocka_unit_test(test_onsets__textures_in_one_store_reach_its_size),
-        cmocka_unit_test(test_onsets__a_wrong_index_tells_no_size),
+        cmocka_unit_test(test_onsets__a_wrong_index_shows_no_size),
         cmocka_unit_test(test_onsets__without_an_index_starts_still_differ),
         cmocka_unit_test(test_sets_predict__bits_beyond_the_masks_are_unknown),
     };

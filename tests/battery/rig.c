@@ -20,30 +20,30 @@ void rig_open(const char *profile, const char *fault, struct pb_session *session
         fail_msg("%s", err.message);
 }
 
-/* What no test asks about. */
-static const char *const drawn_rest =
+/* What no test measures. */
+static const char *const custom_rest =
     " \"dram\": {\"latency_cycles\": 495, \"bandwidth_bytes_per_s\": 2e11,"
     " \"theoretical_bytes_per_s\": 2.5e11},"
     " \"shared\": {\"bytes_per_sm\": 49152, \"banks\": 32, \"bank_bytes\": 4,"
     " \"latency_cycles\": 21, \"peak_bytes_per_cycle\": 128, \"conflict_cycles\": {\"2\": 37}},"
     " \"mshr\": {\"per_sm\": 37, \"per_warp\": 10}";
-static const char *const drawn_noise = ", \"noise\": {\"jitter_cycles\": 1,"
-                                       " \"spike_probability\": 0, \"spike_cycles\": 0}";
+static const char *const custom_noise = ", \"noise\": {\"jitter_cycles\": 1,"
+                                        " \"spike_probability\": 0, \"spike_cycles\": 0}";
 
-void rig_open_drawn(const char *caches, const char *tlbs, const char *more,
-                    struct pb_session *session_out)
+void rig_open_custom(const char *caches, const char *tlbs, const char *more,
+                     struct pb_session *session_out)
 {
     char path[] = "/tmp/rig-XXXXXX.json";
     int file = mkstemps(path, 5);
 
     assert_true(file >= 0);
     assert_true(dprintf(file,
-                        "{\"name\": \"drawn\", \"source\": \"a test\","
+                        "{\"name\": \"custom\", \"source\": \"a test\","
                         " \"compute_capability\": \"5.2\", \"sm_count\": 8, \"clock_mhz\": 1000,"
                         " \"memory_bytes\": 4294967296, \"clock_overhead_cycles\": 14,"
                         " \"caches\": [%s], \"tlbs\": [%s], %s%s%s}",
-                        caches, tlbs, drawn_rest,
-                        strstr(more, "\"noise\"") == NULL ? drawn_noise : "", more) > 0);
+                        caches, tlbs, custom_rest,
+                        strstr(more, "\"noise\"") == NULL ? custom_noise : "", more) > 0);
     close(file);
     rig_open(path, NULL, session_out);
     remove(path);

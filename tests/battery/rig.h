@@ -21,12 +21,12 @@
 void rig_open(const char *profile, const char *fault, struct pb_session *session_out);
 
 /*
- * A device that a test has drawn up itself: the arrays `caches` and `tlbs` of its profile as JSON,
+ * A device that a test describes itself: the arrays `caches` and `tlbs` of its profile as JSON,
  * and further members, each with a comma before it, or "". Jitter of one cycle, no spikes unless
  * `more` has a member "noise" of its own.
  */
-void rig_open_drawn(const char *caches, const char *tlbs, const char *more,
-                    struct pb_session *session_out);
+void rig_open_custom(const char *caches, const char *tlbs, const char *more,
+                     struct pb_session *session_out);
 
 /* Runs a test that must end well; pb_recording_clear() the recording. */
 void rig_run(struct pb_session *session, const char *test, struct pb_recording *recording_out);

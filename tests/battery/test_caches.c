@@ -249,7 +249,7 @@ static void test_points__say_what_went_before(void **state)
     assert_string_equal(point->warm_path, "global_cg");
     pb_recording_clear(&recording);
 
-    rig_open_drawn(wide_plru, "", "", &session);
+    rig_open_custom(wide_plru, "", "", &session);
     rig_run(&session, "l1_policy", &recording);
     while ((point = rig_next(&recording, "members", NULL, &at)) != NULL) {
         if (strcmp(point->order, "random_words") != 0)

@@ -1,4 +1,4 @@
-/* Lines of one set by eviction, on drawn caches whose index the finder does not know. */
+/* Lines of one set by eviction, on random caches whose index the finder does not know. */
 #include <stdio.h>
 
 #include "battery/eviction.h"
@@ -29,16 +29,16 @@ static unsigned set_of(uint64_t address)
     return set;
 }
 
-/* A search that knows the drawn L1's edge and line. */
+/* A search that knows the L1's edge and line. */
 static void begin(int ways, const char *policy, struct pb_session *session,
                   struct pb_recording *recording, struct pb_search *search)
 {
     struct pb_error err;
-    char drawn[1024];
+    char text[1024];
 
-    snprintf(drawn, sizeof(drawn), caches, ways, policy);
+    snprintf(text, sizeof(text), caches, ways, policy);
     *recording = (struct pb_recording){.sm_id = -1};
-    rig_open_drawn(drawn, TLB, "", session);
+    rig_open_custom(text, TLB, "", session);
     assert_int_equal(pb_search_from_hints(session, PB_CACHE_L1, search, recording, &err), PB_OK);
 }
 

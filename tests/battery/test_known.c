@@ -27,7 +27,7 @@ static void test_clock_overhead__cycles_of_the_paper(void **state)
 }
 
 /* Both clocks of one spin: the GTX 980 runs at 1,279 MHz, or half of that. */
-static void test_clock_calibration__tells_the_frequency(void **state)
+static void test_clock_calibration__measures_the_frequency(void **state)
 {
     static const char *const faults[] = {NULL, "clock=0.5"};
 
@@ -220,7 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock_overhead__cycles_of_the_paper),
-        cmocka_unit_test(test_clock_calibration__tells_the_frequency),
+        cmocka_unit_test(test_clock_calibration__measures_the_frequency),
         cmocka_unit_test(test_capacity__of_the_other_paths),
         cmocka_unit_test(test_sets__of_the_other_paths),
         cmocka_unit_test(test_policy__of_the_other_paths_never_hits_in_passes),

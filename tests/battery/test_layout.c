@@ -16,7 +16,7 @@ static const uint32_t tpc[SMS] = {0, 0, 1, 1, 2, 3, 3, 4};
 
 static void open_uneven(struct pb_session *session_out)
 {
-    rig_open_drawn(
+    rig_open_custom(
         "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
         " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16, \"index\": {\"kind\":"
         " \"modulo\"}, \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}",

@@ -11,15 +11,15 @@
  * A small device behind four lanes of PCI Express 3.0, of which transfers get 85%: 3.35 GB/s, half
  * of it from pageable memory. It reads its peers at 40 GB/s.
  */
-static const char drawn_link[] =
+static const char custom_link[] =
     ", \"link\": {\"pcie_generation\": 3, \"pcie_width\": 4, \"latency_us\": 5,"
     " \"pageable_share\": 0.5, \"peer_bytes_per_s\": 4e10, \"peer_latency_us\": 2,"
     " \"peer_both_share\": 0.75, \"peer_load_ns\": 400}";
-static const char drawn_cache[] =
+static const char custom_cache[] =
     "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
     " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16, \"index\": {\"kind\": \"modulo\"},"
     " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
-static const char drawn_tlb[] =
+static const char custom_tlb[] =
     "{\"id\": \"tlb\", \"page_bytes\": 2097152, \"entry_span_bytes\": 2097152, \"ways\": 16,"
     " \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": 30}";
 
@@ -28,9 +28,9 @@ static const double pageable_bytes_per_s = 0.85 * 4 * 0.9846e9 / 2;
 static const double peer_bytes_per_s = 4e10, host_us = 5, peer_us = 2;
 static const double bulk_bytes = 64 << 20;
 
-static void open_drawn(struct pb_session *session_out)
+static void open_custom(struct pb_session *session_out)
 {
-    rig_open_drawn(drawn_cache, drawn_tlb, drawn_link, session_out);
+    rig_open_custom(custom_cache, custom_tlb, custom_link, session_out);
 }
 
 /* Throughput of a transfer that first waits. */
@@ -62,7 +62,7 @@ static void test_host_link__carries_what_its_lanes_do(void **state)
     struct pb_session session;
 
     (void)state;
-    open_drawn(&session);
+    open_custom(&session);
     rig_run(&session, "host_link", &recording);
     for (size_t direction = 0; direction < 2; direction++)
         for (size_t k = 0; k < matrix->axes[2].length; k++) {
@@ -85,7 +85,7 @@ static void test_host_latency__is_the_wait_before_a_transfer(void **state)
     struct pb_session session;
 
     (void)state;
-    open_drawn(&session);
+    open_custom(&session);
     rig_run(&session, "host_latency", &recording);
     for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i++)
         assert_true(is_near(recording.matrix.values[i], 1e3 * host_us));
@@ -102,7 +102,7 @@ static void test_peer_link__carries_and_waits_as_in_the_profile(void **state)
     size_t reached = 0;
 
     (void)state;
-    open_drawn(&session);
+    open_custom(&session);
     rig_run(&session, "peer_link", &recording);
     values = recording.matrix.values;
     for (size_t i = 0; i < recording.matrix.axes[0].length; i++) {
@@ -124,7 +124,7 @@ static void test_links_together__carry_as_in_the_profile_with_as_many_as_met(voi
     size_t reached = 0;
 
     (void)state;
-    open_drawn(&session);
+    open_custom(&session);
     session.links.barrier = meet_three;
     rig_run(&session, "peer_link_concurrent", &recording);
     for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i += 2) {
@@ -167,7 +167,7 @@ static void test_peer_chase__is_the_way_and_what_the_owner_takes(void **state)
     size_t line;
 
     (void)state;
-    open_drawn(&session);
+    open_custom(&session);
     rig_run(&session, "peer_chase", &recording);
     line = matrix->axes[3].length / 2;
     assert_int_equal(matrix->axes[0].length, 3);
@@ -206,7 +206,7 @@ static void test_peer_copy__both_ways_are_both_counted(void **state)
     struct pb_session session;
 
     (void)state;
-    open_drawn(&session);
+    open_custom(&session);
     rig_run(&session, "peer_copy", &recording);
     for (size_t engine = 0; engine < matrix->axes[2].length; engine++) {
         double share = engine == rig_label(&matrix->axes[2], "sms") ? 1 : 0.75;
@@ -271,7 +271,7 @@ static void test_link_peers__mig_instances_are_and_have_none(void **state)
     size_t count;
 
     (void)state;
-    open_drawn(&session);
+    open_custom(&session);
     ops.enumerate = list_divided;
     session.device->ops = &ops;
     session.device->node = NULL; /* as of a device of this machine */

@@ -197,7 +197,7 @@ static double pass_on(const struct pb_recording *recording, const char *phase, i
     while ((point = rig_next(recording, phase, NULL, &at)) != NULL)
         if (point->sm_id == sm)
             return (double)point->total_cycles / (double)point->timed;
-    fail_msg("no lap of SM %lld", (long long)sm);
+    fail_msg("no pass of SM %lld", (long long)sm);
     return NAN;
 }
 
@@ -431,7 +431,7 @@ static void test_sustain__compares_computations_and_words(void **state)
     pb_session_close(&session);
 }
 
-static void test_memory_integrity__a_flipped_bit_is_told(void **state)
+static void test_memory_integrity__a_flipped_bit_is_reported(void **state)
 {
     struct pb_recording recording;
     struct pb_session session;
@@ -491,7 +491,7 @@ int main(void)
         cmocka_unit_test(test_peer_link__every_device_that_can_be_reached_has_values),
         cmocka_unit_test(test_sustain__a_throttling_device_slows_down_in_time),
         cmocka_unit_test(test_sustain__compares_computations_and_words),
-        cmocka_unit_test(test_memory_integrity__a_flipped_bit_is_told),
+        cmocka_unit_test(test_memory_integrity__a_flipped_bit_is_reported),
         cmocka_unit_test(test_memory_integrity__full_takes_all_that_is_free),
     };
 

@@ -24,7 +24,7 @@ static void test_search__a_cache_of_256_bytes_has_an_edge(void **state)
     struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &session);
+    rig_open_custom(caches, TLB, "", &session);
     rig_run(&session, "l1_capacity", &recording);
     assert_int_equal(session.hints[PB_CACHE_L1].edge_bytes, 256);
     pb_recording_clear(&recording);
@@ -54,7 +54,7 @@ static void test_search__a_set_of_neighbours_leaves_room_for_short_strides(void 
     struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &session);
+    rig_open_custom(caches, TLB, "", &session);
     for (size_t i = 0; i < COUNT(tests); i++) {
         rig_run(&session, tests[i], &recording);
         pb_recording_clear(&recording);
@@ -78,10 +78,10 @@ static void test_search__spikes_that_look_like_misses_do_not_move_the_edge(void 
     struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB,
-                   ", \"noise\": {\"jitter_cycles\": 2, \"spike_probability\": 1e-4,"
-                   " \"spike_cycles\": 193}",
-                   &session);
+    rig_open_custom(caches, TLB,
+                    ", \"noise\": {\"jitter_cycles\": 2, \"spike_probability\": 1e-4,"
+                    " \"spike_cycles\": 193}",
+                    &session);
     rig_run(&session, "l2_capacity", &recording);
     assert_int_equal(session.hints[PB_CACHE_L2].edge_bytes, 64 * 768 * 24);
     assert_true(recording.series.point_count < 250);
@@ -116,7 +116,7 @@ static void test_search__a_small_l2_before_another_cache_has_its_own_edge(void *
                  " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
                  " \"latency_cycles\": 348}",
                  l2, sets[i]);
-        rig_open_drawn(caches, TLB, "", &session);
+        rig_open_custom(caches, TLB, "", &session);
         rig_run(&session, "l2_capacity", &recording);
         assert_int_equal(session.hints[PB_CACHE_L2].edge_bytes, 64 * 256 * 5);
         pb_recording_clear(&recording);
@@ -145,7 +145,7 @@ static void test_search__few_misses_of_a_drawing_policy_are_enough(void **state)
                  " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"random\"},"
                  " \"latency_cycles\": 100}, %s",
                  ways, l2);
-        rig_open_drawn(caches, TLB, "", &session);
+        rig_open_custom(caches, TLB, "", &session);
         rig_run(&session, "texture_capacity", &recording);
         assert_int_equal(session.hints[PB_CACHE_TEXTURE].edge_bytes, 32 * 4 * ways);
         pb_recording_clear(&recording);
@@ -174,7 +174,7 @@ static void test_bases__unequal_sets_move_the_edge(void **state)
     size_t at = 0, fitting = 0, overflowing = 0;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &session);
+    rig_open_custom(caches, TLB, "", &session);
     rig_run(&session, "l1_alignment", &recording);
     origin = recording.series.points[0].base_address;
     while ((point = rig_next(&recording, "shifted", NULL, &at)) != NULL) {
@@ -215,7 +215,7 @@ static void test_constant__the_second_cache_has_its_own_line(void **state)
     struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &session);
+    rig_open_custom(caches, TLB, "", &session);
     rig_run(&session, "constant_line", &recording);
     pb_recording_clear(&recording);
     rig_run(&session, "constant_l15_capacity", &recording);
@@ -244,7 +244,7 @@ static void test_line__of_a_large_cache_is_looked_for_all_over(void **state)
     size_t at = 0, turns = 0;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &session);
+    rig_open_custom(caches, TLB, "", &session);
     rig_run(&session, "l2_line", &recording);
     assert_int_equal(session.hints[PB_CACHE_L2].line_bytes, 128);
     while ((point = rig_next(&recording, "overflow", NULL, &at)) != NULL) {
@@ -288,9 +288,10 @@ static size_t lines_seen(const struct pb_recording *recording, const char *phase
     return count;
 }
 
-/* In passes that are all alike a tree lets the same half of a set miss; in drawn orders the rest.
+/* In passes that are all alike a tree lets the same half of a set miss; in shuffled orders the
+ * rest.
  */
-static void test_sets__drawn_orders_show_the_rest_of_a_tree(void **state)
+static void test_sets__shuffled_orders_show_the_rest_of_a_tree(void **state)
 {
     static const char *const caches =
         "{\"id\": \"l1\", \"paths\": [\"global_ca\"], \"line_bytes\": 128, \"sector_bytes\": 128,"
@@ -303,7 +304,7 @@ static void test_sets__drawn_orders_show_the_rest_of_a_tree(void **state)
     struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &session);
+    rig_open_custom(caches, TLB, "", &session);
     rig_run(&session, "l1_sets", &recording);
     assert_true(lines_seen(&recording, "conflict") < PLRU_LINES * 3 / 4);
     assert_true(lines_seen(&recording, "conflict_shuffled") > PLRU_LINES * 9 / 10);
@@ -347,7 +348,7 @@ static void test_prefetch__what_runs_ahead_can_be_counted(void **state)
                  " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
                  " \"latency_cycles\": 200, \"prefetch_bytes\": %llu}",
                  (unsigned long long)ahead_bytes[i]);
-        rig_open_drawn(caches, TLB, "", &session);
+        rig_open_custom(caches, TLB, "", &session);
         rig_run(&session, "prefetch", &recording);
         point = rig_find(&recording, "strided", "global_cg");
         assert_int_equal(point->stride_bytes, 32);
@@ -364,7 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefetch__what_runs_ahead_can_be_counted),
         cmocka_unit_test(test_constant__the_second_cache_has_its_own_line),
-        cmocka_unit_test(test_sets__drawn_orders_show_the_rest_of_a_tree),
+        cmocka_unit_test(test_sets__shuffled_orders_show_the_rest_of_a_tree),
         cmocka_unit_test(test_line__of_a_large_cache_is_looked_for_all_over),
         cmocka_unit_test(test_bases__unequal_sets_move_the_edge),
         cmocka_unit_test(test_search__a_cache_of_256_bytes_has_an_edge),

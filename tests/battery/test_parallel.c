@@ -120,7 +120,7 @@ static void test_l2_side_read__one_side_is_not_found(void **state)
     struct pb_session session;
 
     (void)state;
-    rig_open_drawn(
+    rig_open_custom(
         "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
         " \"sector_bytes\": 32, \"sets\": 4096, \"ways\": 16,"
         " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
@@ -143,7 +143,7 @@ static double kept_share(const struct pb_matrix *matrix, const char *access)
     return (double)below / (double)matrix->axes[1].length;
 }
 
-static void test_l2_persistence__keeps_what_it_is_asked_to(void **state)
+static void test_l2_persistence__keeps_what_was_requested(void **state)
 {
     struct pb_recording recording;
 
@@ -221,7 +221,7 @@ int main(void)
         cmocka_unit_test(test_l2_side_read__by_the_side_of_each_sm),
         cmocka_unit_test(test_l2_side_read__one_side_is_not_found),
         cmocka_unit_test(test_atomic_sides__near_and_far_lines),
-        cmocka_unit_test(test_l2_persistence__keeps_what_it_is_asked_to),
+        cmocka_unit_test(test_l2_persistence__keeps_what_was_requested),
         cmocka_unit_test(test_large_read__is_that_of_dram),
         cmocka_unit_test(test_cluster_shared__covers_every_sm),
         cmocka_unit_test(test_compute_integrity__names_the_sm),

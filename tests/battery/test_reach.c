@@ -14,7 +14,7 @@ static const struct pb_point *pages(const struct pb_recording *recording, const 
     while ((point = rig_next(recording, phase, NULL, &at)) != NULL)
         if (point->footprint_bytes == n * point->stride_bytes)
             return point;
-    fail_msg("no walk over %llu pages", (unsigned long long)n);
+    fail_msg("no chase over %llu pages", (unsigned long long)n);
     return NULL;
 }
 
@@ -110,7 +110,7 @@ static void test_tlb__the_first_page_too_many_is_walked_at_every_stride(void **s
     struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, tlbs, "", &session);
+    rig_open_custom(caches, tlbs, "", &session);
     for (size_t i = 0; i < COUNT(tests); i++) {
         struct pb_recording recording;
 
@@ -128,7 +128,7 @@ static void test_tlb__the_first_page_too_many_is_walked_at_every_stride(void **s
     pb_session_close(&session);
 }
 
-/* Pages of 64 KiB: sixteen entries reach 1 MiB, which strides of 2 MiB cannot tell. */
+/* Pages of 64 KiB: sixteen entries reach 1 MiB, which strides of 2 MiB cannot show. */
 static void test_tlb__small_pages_show_at_fine_strides(void **state)
 {
     static const char *const caches =
@@ -142,7 +142,7 @@ static void test_tlb__small_pages_show_at_fine_strides(void **state)
     struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, tlbs, "", &session);
+    rig_open_custom(caches, tlbs, "", &session);
     rig_run(&session, "tlb_reach", &recording);
     assert_true(fabs(pages_median(&recording, "fine64k", 16) - 200) <= 1);
     assert_true(fabs(pages_median(&recording, "fine64k", 17) - 280) <= 1);
@@ -200,7 +200,7 @@ static void test_tlb__alias_goes_at_all_strides_where_memory_ends(void **state)
     const struct pb_point *point;
 
     (void)state;
-    rig_open_drawn(caches, tlbs, "", &session); /* 4 GiB; the TLB reaches over 8 */
+    rig_open_custom(caches, tlbs, "", &session); /* 4 GiB; the TLB reaches over 8 */
     rig_run(&session, "tlb_remap", &recording);
     point = rig_find(&recording, "map", NULL);
     assert_int_equal(point->footprint_bytes - point->stride_bytes, 32 << 20);

@@ -123,7 +123,7 @@ static void test_dram_latency__every_sm_takes_its_turns(void **state)
 }
 
 /* Two lines of L2 from each of 256 places of the same memory, in another order than the address. */
-static void test_dram_latency__asks_whether_its_pages_are_warm(void **state)
+static void test_dram_latency__checks_whether_its_pages_are_warm(void **state)
 {
     const struct pb_point *point;
     struct pb_recording recording;
@@ -187,7 +187,7 @@ int main(void)
         cmocka_unit_test(test_sm_misses__lines_are_each_sm_s_own),
         cmocka_unit_test(test_sm_misses__quick_has_l1_alone),
         cmocka_unit_test(test_dram_latency__every_sm_takes_its_turns),
-        cmocka_unit_test(test_dram_latency__asks_whether_its_pages_are_warm),
+        cmocka_unit_test(test_dram_latency__checks_whether_its_pages_are_warm),
         cmocka_unit_test(test_l2_map__an_sm_that_cannot_be_chosen_is_left_out_and_counted),
     };
 

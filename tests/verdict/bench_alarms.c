@@ -4,7 +4,7 @@
  *
  *     bench_alarms [FLEETS [PROFILE]]
  *
- * A pool of devices is measured once. Fleets of up to half the pool are drawn without repetition;
+ * A pool of devices is measured once. Fleets of up to half the pool are sampled without repetition;
  * greater ones with repetition, and every time, cycle count and rate is then spread anew, as
  * devices of the simulated fleet differ. All rules and practical sizes hold, attribution and causes
  * included.

@@ -19,7 +19,8 @@
  * Devices are measured once by the quick battery, healthy and with each fault; fleets are put
  * together of these rows, and every time, cycle count and rate is spread anew by 0.2%. A device's
  * shift is counted in the minimum detectable shift that is stated for the number of its fleet in
- * which it lies farthest out; a sick device counts from 1.5 on. Kinds are drawn with equal chances.
+ * which it lies farthest out; a sick device counts from 1.5 on. Kinds are chosen with equal
+ * chances.
  *
  * Limit: simulated devices differ by a spread of latency and bandwidth and by their noise.
  */
@@ -618,7 +619,7 @@ static void judge_level(const struct rows *rows, enum scenario scenario, struct 
         print_findings(trial, scenario_names[scenario]);
 }
 
-/* May this fleet tell a fault of the level from one of its devices? */
+/* May this fleet distinguish a fault of the level from one of its devices? */
 static bool is_telling(const struct trial *trial, enum scenario scenario)
 {
     if (trial->nodes < 4 || (scenario == OF_SLOT && trial->slots < 3))

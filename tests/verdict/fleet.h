@@ -1,7 +1,7 @@
 /*
  * Simulated fleets of healthy devices as feature tables, for tests and benchmarks of the scores.
  *
- * Nothing here measures: numbers are drawn as a healthy fleet's come out, whole cycles with many
+ * Nothing here measures: numbers are sampled as a healthy fleet's come out, whole cycles with many
  * ties, ns and rates that follow a device's clock together, shares of slow accesses near zero,
  * sizes that are all the same, events that do not happen.
  */

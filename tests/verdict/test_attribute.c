@@ -132,7 +132,7 @@ static void test_attribute__two_of_four_devices_are_no_node(void **state)
     pb_findings_clear(&findings);
 }
 
-static void test_attribute__worse_device_on_a_sick_node_is_told_beside_it(void **state)
+static void test_attribute__worse_device_on_a_sick_node_is_reported_beside_it(void **state)
 {
     double factor[8][SLOTS_MAX];
     struct pb_findings findings = {0};
@@ -191,7 +191,7 @@ int main(void)
         cmocka_unit_test(test_attribute__sick_device_does_not_take_its_node_along),
         cmocka_unit_test(test_attribute__node_is_blamed_once_when_all_its_devices_deviate),
         cmocka_unit_test(test_attribute__two_of_four_devices_are_no_node),
-        cmocka_unit_test(test_attribute__worse_device_on_a_sick_node_is_told_beside_it),
+        cmocka_unit_test(test_attribute__worse_device_on_a_sick_node_is_reported_beside_it),
         cmocka_unit_test(test_attribute__slot_is_blamed_when_half_the_nodes_have_it),
         cmocka_unit_test(test_attribute__same_slot_of_two_nodes_is_chance),
     };

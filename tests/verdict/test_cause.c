@@ -50,7 +50,8 @@ static void test_cause__l2_in_cycles_and_ns_is_one_finding(void **state)
                 {"l2.latency_ns", 150.0});
 }
 
-/* Where noise hides the latency itself, rates that wait for it still tell it from bandwidth. */
+/* Where noise hides the latency itself, rates that wait for it still distinguish it from bandwidth.
+ */
 static void test_cause__rate_bound_by_latency_alone_is_latency(void **state)
 {
     (void)state;
@@ -101,7 +102,7 @@ static void test_cause__retired_pages_are_memory(void **state)
                 {"nvml.retired_uncorrected_before", 4.0});
 }
 
-static void test_cause__company_explains_what_is_slow(void **state)
+static void test_cause__cotenants_explain_what_is_slow(void **state)
 {
     (void)state;
     EXPECT_ONLY("co_tenant", PB_SEVERITY_CRITICAL, {"nvml.other_processes", 1.0},
@@ -109,7 +110,7 @@ static void test_cause__company_explains_what_is_slow(void **state)
                 {"l2.latency_ns", 252.0});
 }
 
-static void test_cause__company_that_slows_nothing_only_warns(void **state)
+static void test_cause__cotenants_that_slow_nothing_only_warn(void **state)
 {
     (void)state;
     EXPECT_ONLY("co_tenant_idle", PB_SEVERITY_WARNING, {"nvml.other_processes", 1.0});
@@ -143,7 +144,7 @@ static void test_cause__better_than_the_peers_only_warns(void **state)
                 {"l1.latency_ns", 14.69});
 }
 
-static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **state)
+static void test_cause__what_a_clock_does_not_explain_is_reported_beside_it(void **state)
 {
     static const struct injected injected[] = {
         {"clock.sm_mhz", 1782.0}, {"l1.latency_ns", 17.96}, {"l2.latency_cycles", 324.0},
@@ -163,7 +164,7 @@ static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **s
     pb_findings_clear(&findings);
 }
 
-static void test_cause__evidence_tells_numbers_and_path(void **state)
+static void test_cause__evidence_has_numbers_and_path(void **state)
 {
     static const struct injected injected[] = {{"global_copy.peak", 3.4e12}};
     struct pb_features features = {0};
@@ -214,7 +215,7 @@ static void test_status__each_is_a_finding(void **state)
     expect_status("partial", "incomplete", PB_SEVERITY_WARNING);
 }
 
-static void test_status__other_ends_of_tests_are_told_too(void **state)
+static void test_status__other_ends_of_tests_are_reported_too(void **state)
 {
     struct pb_features features = {0};
     struct pb_findings findings = {0};
@@ -475,15 +476,15 @@ int main(void)
         cmocka_unit_test(test_cause__memory_errors_are_memory),
         cmocka_unit_test(test_cause__wrong_runs_of_two_tests_are_one_finding),
         cmocka_unit_test(test_cause__retired_pages_are_memory),
-        cmocka_unit_test(test_cause__company_explains_what_is_slow),
-        cmocka_unit_test(test_cause__company_that_slows_nothing_only_warns),
+        cmocka_unit_test(test_cause__cotenants_explain_what_is_slow),
+        cmocka_unit_test(test_cause__cotenants_that_slow_nothing_only_warn),
         cmocka_unit_test(test_cause__narrow_link),
         cmocka_unit_test(test_cause__peer_link),
         cmocka_unit_test(test_cause__better_than_the_peers_only_warns),
-        cmocka_unit_test(test_cause__what_a_clock_does_not_explain_is_told_beside_it),
-        cmocka_unit_test(test_cause__evidence_tells_numbers_and_path),
+        cmocka_unit_test(test_cause__what_a_clock_does_not_explain_is_reported_beside_it),
+        cmocka_unit_test(test_cause__evidence_has_numbers_and_path),
         cmocka_unit_test(test_status__each_is_a_finding),
-        cmocka_unit_test(test_status__other_ends_of_tests_are_told_too),
+        cmocka_unit_test(test_status__other_ends_of_tests_are_reported_too),
         cmocka_unit_test(test_status__absence_without_a_key_names_slot_or_rank),
         cmocka_unit_test(test_status__unjudged_device_is_not_ok),
         cmocka_unit_test(test_status__lone_model_is_one_finding),

@@ -69,7 +69,7 @@ static void test_peers__two_wirings_have_no_right_value(void **state)
 }
 
 /* A device alone is compared with what it had before. */
-static void test_past__counts_where_peers_are_too_few(void **state)
+static void test_history__counts_where_peers_are_too_few(void **state)
 {
     struct pb_features features = {0}, base = {0};
 
@@ -244,7 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_peers__one_link_of_eighteen_is_critical),
         cmocka_unit_test(test_peers__two_wirings_have_no_right_value),
-        cmocka_unit_test(test_past__counts_where_peers_are_too_few),
+        cmocka_unit_test(test_history__counts_where_peers_are_too_few),
         cmocka_unit_test(test_events__throttling_is_wrong_whatever_the_share),
         cmocka_unit_test(test_events__memory_errors_are_wrong_whatever_the_share),
         cmocka_unit_test(test_events__throttling_devices_are_nobodys_peers),

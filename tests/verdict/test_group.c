@@ -80,7 +80,7 @@ static void test_groups__model_memory_and_mig_set_apart(void **state)
     assert_false(rig->groups[rig->group_of[0]].sufficient);
 }
 
-static void test_groups__instances_of_one_profile_are_kin(void **state)
+static void test_groups__instances_of_one_profile_are_peers(void **state)
 {
     struct rig *rig = *state;
     struct pb_device_info *info;
@@ -107,7 +107,7 @@ static void test_groups__instances_of_one_profile_are_kin(void **state)
     assert_int_not_equal(rig->group_of[0], rig->group_of[1]);
 }
 
-static void test_groups__a_lone_driver_stays_with_its_kin(void **state)
+static void test_groups__a_lone_driver_stays_in_its_peer_group(void **state)
 {
     struct rig *rig = *state;
     struct pb_usual usual;
@@ -215,8 +215,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG(test_groups__model_memory_and_mig_set_apart),
-        RIG(test_groups__instances_of_one_profile_are_kin),
-        RIG(test_groups__a_lone_driver_stays_with_its_kin),
+        RIG(test_groups__instances_of_one_profile_are_peers),
+        RIG(test_groups__a_lone_driver_stays_in_its_peer_group),
         RIG(test_groups__two_large_parts_are_set_apart_and_a_third_joins_the_larger),
         RIG(test_groups__a_large_and_a_small_part_stay_together),
         RIG(test_groups__ranks_without_a_device_and_duplicates_are_in_none),

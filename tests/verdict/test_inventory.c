@@ -139,7 +139,7 @@ static void test_inventory__missing_node_is_named(void **state)
 }
 
 /* One node is measured on purpose: that the others are not there is no anomaly. */
-static void test_inventory__partial_run_is_told_and_ok(void **state)
+static void test_inventory__partial_run_is_reported_and_ok(void **state)
 {
     struct scene scene;
 
@@ -317,7 +317,7 @@ int main(void)
         cmocka_unit_test(test_inventory__missing_device_is_named),
         cmocka_unit_test(test_inventory__absent_rank_explains_a_missing_device),
         cmocka_unit_test(test_inventory__missing_node_is_named),
-        cmocka_unit_test(test_inventory__partial_run_is_told_and_ok),
+        cmocka_unit_test(test_inventory__partial_run_is_reported_and_ok),
         cmocka_unit_test(test_inventory__swap_is_one_finding_of_two),
         cmocka_unit_test(test_inventory__a_renamed_node_is_one_finding),
         cmocka_unit_test(test_inventory__moved_replaced_and_new),

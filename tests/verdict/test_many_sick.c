@@ -306,11 +306,11 @@ static void test_many_sick__half_and_more_cannot_be_determined(void **state)
 }
 
 /*
- * A fleet in which more than half of the clocks are low: which part is right cannot be told, so
+ * A fleet in which more than half of the clocks are low: which part is right cannot be decided, so
  * nobody of either is named beside the one finding that lists both, though DRAM's cycles and ns
  * move opposite ways and by less than its clock does.
  */
-static void test_many_sick__nobody_is_named_beside_two_populations(void **state)
+static void test_many_sick__no_device_is_named_beside_two_populations(void **state)
 {
     static const size_t nodes[] = {5, 3, 7}, sick[] = {23, 14, 33};
     struct bed *bed = *state;
@@ -511,7 +511,8 @@ static void test_many_sick__half_by_two_faults_is_summed_up(void **state)
     end(bed);
 }
 
-/* Boards of one lot are sick: that they are one lot is told, and they are drained all the same. */
+/* Boards of one lot are sick: that they are one lot is reported, and they are drained all the same.
+ */
 static void test_many_sick__boards_of_one_lot_are_one_finding(void **state)
 {
     struct bed *bed = *state;
@@ -557,7 +558,7 @@ int main(void)
         cmocka_unit_test(test_many_sick__three_of_eight_on_a_node_are_not_the_node),
         cmocka_unit_test(test_many_sick__a_quarter_is_one_population_with_its_members),
         cmocka_unit_test(test_many_sick__half_and_more_cannot_be_determined),
-        cmocka_unit_test(test_many_sick__nobody_is_named_beside_two_populations),
+        cmocka_unit_test(test_many_sick__no_device_is_named_beside_two_populations),
         cmocka_unit_test(test_many_sick__whole_caches_are_not_anomalous),
         cmocka_unit_test(test_many_sick__two_populations_and_a_fault_are_summed_up),
         cmocka_unit_test(test_many_sick__missing_numbers_explain_no_population),

@@ -319,7 +319,7 @@ static void test_observe__throttle_reasons_are_bits(void **state)
     pb_features_clear(&dummy.features);
 }
 
-static void test_observe__company_is_the_least_of_the_run(void **state)
+static void test_observe__cotenants_are_the_least_of_the_run(void **state)
 {
     struct dummy dummy = {.count = 0};
     struct pb_state *first = add_state(&dummy), *last = add_state(&dummy);
@@ -521,7 +521,7 @@ int main(void)
         cmocka_unit_test(test_observe__clock_that_falls_between_tests_is_seen),
         cmocka_unit_test(test_observe__counters_count_by_their_step),
         cmocka_unit_test(test_observe__throttle_reasons_are_bits),
-        cmocka_unit_test(test_observe__company_is_the_least_of_the_run),
+        cmocka_unit_test(test_observe__cotenants_are_the_least_of_the_run),
         cmocka_unit_test(test_observe__power_of_an_earlier_load_is_not_the_runs),
         cmocka_unit_test(test_observe__link_counts_by_its_best),
         cmocka_unit_test(test_observe__states_count_what_is_missing_exactly),

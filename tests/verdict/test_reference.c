@@ -62,7 +62,7 @@ static const struct pb_finding *find(const struct pb_findings *findings)
     return NULL;
 }
 
-static void test_alone__normal_value_is_told_so(void **state)
+static void test_alone__normal_value_is_reported_as_normal(void **state)
 {
     struct pb_findings findings = {0};
 
@@ -148,7 +148,7 @@ static void test_evenness__is_that_of_the_slowest_component(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone__normal_value_is_told_so),
+        cmocka_unit_test(test_alone__normal_value_is_reported_as_normal),
         cmocka_unit_test(test_alone__odd_value_only_warns),
         cmocka_unit_test(test_alone__simulated_device_has_no_reference),
         cmocka_unit_test(test_range__widens_as_devices_are_few),
