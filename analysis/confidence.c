@@ -99,7 +99,7 @@ static const double bands[BANDS] = {0.0, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98};
 
 /*
  * The share of values that were right, by family and band. Printed by
- * tests/analysis/blind/calibrate.py from the drawn devices 6300000 to 6300249.
+ * tests/analysis/blind/calibrate.py from the random devices 6300000 to 6300249.
  */
 static const double right[PB_FAMILIES][BANDS] = {
     [PB_FAMILY_TIME] = {0.9990, 0.9990, 0.9990, 0.9990, 0.9990, 0.9990, 0.9990},

@@ -14,9 +14,9 @@
  * The share of the votes orders the values of one kind by how sure they are, but it is no
  * probability: a median of four thousand loads is one piece of evidence and right nearly always. So
  * the confidence that is stated is the share of the votes, calibrated: how often values of this
- * kind with such votes were right, exactly or by an interval that holds the truth, on drawn devices
- * whose truth is known. It is applied once, when all parameters of a device have been inferred and
- * no rule between them changes any more.
+ * kind with such votes were right, exactly or by an interval that holds the truth, on random
+ * devices whose truth is known. It is applied once, when all parameters of a device have been
+ * inferred and no rule between them changes any more.
  */
 #ifndef PB_ANALYSIS_CONFIDENCE_H
 #define PB_ANALYSIS_CONFIDENCE_H

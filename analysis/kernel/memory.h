@@ -32,7 +32,7 @@ struct pb_machine_level {
      * missed, as Hopper does.
      */
     bool fills_on_arrival;
-    /* The index is known for low address bits only; the part of the others in it is drawn. */
+    /* The index is known for low address bits only; the part of the others in it is random. */
     bool draws_high_bits;
 };
 
@@ -61,7 +61,7 @@ struct pb_machine {
     bool l2_merges_requests; /* of SMs of one GPC for what is on its way, before L2 sees them */
     uint32_t gpc_count;      /* at most PB_GPCS_MAX */
     /* Where the SMs of the GPU of this uuid are, as far as that was measured. On any other GPU the
-     * same number is another SM: there GPCs are assumed, and sides drawn. */
+     * same number is another SM: there GPCs are assumed, and sides random. */
     const struct pb_topology *topology; /* NULL: nothing was */
     char device[PB_TEXT_LENGTH];
     uint32_t mshr_per_sm; /* outstanding misses; 0: no limit is known */

@@ -74,7 +74,7 @@ static void note_missing(const struct source *from, struct pb_model_level *level
         snprintf(level->missing, sizeof(level->missing), "%s.%s", from->memory, name);
 }
 
-/* Is it one value, or can the evidence not tell several apart? */
+/* Is it one value, or can the evidence not distinguish several? */
 static bool is_one_value(const struct source *from, const char *name)
 {
     const struct pb_parameter *found = stated(from, name);

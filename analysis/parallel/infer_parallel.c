@@ -182,7 +182,7 @@ static bool may_have_sides(const struct pb_case *at)
 static const char no_sides[] =
     "depends on l2.partition_sm_counts: SMs were not seen to have a side of L2 each";
 
-/* What the smallest array tells of near lines, and DRAM's own test of those that are in no cache.
+/* What the smallest array shows of near lines, and DRAM's own test of those that are in no cache.
  */
 struct classes {
     double near_max, dram_min;

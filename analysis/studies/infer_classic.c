@@ -253,7 +253,7 @@ struct plateaus {
     double creep; /* share of the rise that lies between the steps */
 };
 
-/* The usual increment, to tell a step from. */
+/* The usual increment, to distinguish a step from it. */
 static double usual_increment(const struct curve *curve)
 {
     double increments[SIZES_MAX];

@@ -49,7 +49,7 @@ struct finding {
     char reason[PB_TEXT_LENGTH];
 };
 
-/* `fitted`: takes 25 times as long, and tells neighbours apart. */
+/* `fitted`: takes 25 times as long, and distinguishes neighbours. */
 static struct pb_bursts_fit try_limit(struct search *search, unsigned limit, bool fitted,
                                       double bound)
 {

@@ -3,7 +3,7 @@
  * shared memory, of the host link. A row's first answer is the peak, its second the shape. Where a
  * row has several tests (words of 4 and of 16 bytes, arrays of several sizes), the fastest counts.
  * DRAM's rows have two more:
- *   *_share   of the theoretical peak, where the driver tells it
+ *   *_share   of the theoretical peak, where the driver reports it
  *   *_little  bytes that the best shape has outstanding at most, by those that must be (Little's
  * law); below 1, what was measured cannot have come from DRAM, and the peak is open
  *
@@ -345,7 +345,7 @@ static enum pb_status check_possible(const struct pb_case *at, double rate, stru
 }
 
 /*
- * The evidence is the last of the row's tests that was measured, whichever was fastest: it tells
+ * The evidence is the last of the row's tests that was measured, whichever was fastest: it states
  * which of them there were, so that a value is compared with others of as many.
  */
 static void point_to_last(const struct pb_case *at)

@@ -351,7 +351,7 @@ void pb_units_clear(struct pb_units *units)
     *units = (struct pb_units){0};
 }
 
-/* Does this value of the attribute tell the inside from the outside? */
+/* Does this value of the attribute distinguish the inside from the outside? */
 static bool separates(const struct pb_layout *layout, const signed char *inside,
                       enum pb_attribute attribute, size_t first)
 {

@@ -21,7 +21,7 @@ enum { CHANGES_THAT_WIDEN = 8, MANY = 8192 };
 #define ROUNDED_CRITICAL  2.5
 #define INTERVALS_APART   2.0 /* noise is a quarter of an interval */
 
-/* What is known of one device's past in one metric. */
+/* What is known of one device's history in one metric. */
 struct history {
     double center, noise;
     double scale;     /* of its own readings; 0: too few */
@@ -46,7 +46,7 @@ struct drift {
     struct pb_scores *scores;
     struct pb_uuids uuids;
     struct pb_column changes;   /* of a group: values: differences; noise: of both readings */
-    struct pb_column residuals; /* of all pasts of the group, values only */
+    struct pb_column residuals; /* of all histories of the group, values only */
     struct history *runs;       /* beside the changes */
     double *readings;           /* of one device */
     double warning_p, critical_p;
@@ -166,7 +166,7 @@ static struct usual usual_of_changes(struct drift *drift, const struct pb_metric
     return usual;
 }
 
-/* How far the pasts of all devices lie from their medians. */
+/* How far the earlier readings of all devices lie from their medians. */
 static struct usual usual_of_history(struct drift *drift, const struct pb_metric *metric)
 {
     const struct pb_column *residuals = &drift->residuals;
@@ -236,7 +236,7 @@ static double least_bound(const struct ruler *ruler, const struct history *histo
 }
 
 /* Where they prove that numbers repeat better: no more than that. The shape of a run's accesses
- * jumps with the pages that it is given, one run in many: no scale tells that. */
+ * jumps with the pages that it is given, one run in many: no scale shows that. */
 static double most_bound(const struct ruler *ruler, const struct history *history,
                          const struct factors *factors)
 {
@@ -289,7 +289,7 @@ static bool has_been_there(const struct history *history, double value)
     return value >= history->low && value <= history->high;
 }
 
-/* Is a change one at all? Events are told by their number, not by that. */
+/* Is a change one at all? Events are judged by their number, not by that. */
 static bool is_drift(const struct ruler *ruler, const struct history *history, double change,
                      const struct pb_score *score)
 {

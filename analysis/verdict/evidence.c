@@ -27,7 +27,7 @@ enum { NODE_LEAST = 2, SLOT_LEAST = 3 };
 #define NODE_SHARE 0.75
 #define SLOT_SHARE 0.5
 
-/* Scores from low to high sigmas tell of the tails. */
+/* Scores from low to high sigmas show the tails. */
 struct band {
     double low, high;
     double lenience; /* standard errors that it may be off before it counts */

@@ -194,7 +194,7 @@ static void split_by(struct entry *entries, size_t count, enum pb_attribute attr
  * What peers have in common. The model of a MIG instance ends in its profile ("… MIG 1g.10gb"),
  * which shows the memory: that may be 9.5 GiB, more or less, and must not be rounded both ways.
  */
-static void write_kin(const struct pb_device_info *info, char name_out[PB_MESSAGE_LENGTH])
+static void write_group_name(const struct pb_device_info *info, char name_out[PB_MESSAGE_LENGTH])
 {
     if (strstr(info->model, " MIG ") != NULL)
         snprintf(name_out, PB_MESSAGE_LENGTH, "%s", info->model);
@@ -212,7 +212,7 @@ static void set_entry(struct entry *entry, const struct pb_features *features, s
     entry->subject = subject;
     entry->is_baseline = is_baseline;
     entry->text[0] = '\0';
-    write_kin(info, entry->name);
+    write_group_name(info, entry->name);
 }
 
 /* Devices of the feature table, then those of the baseline that are not in it. Returns their
@@ -244,7 +244,7 @@ static enum pb_status make_group(const struct entry *entries, size_t count, stru
                                  struct pb_error *err)
 {
     memcpy(group->name, entries[0].name, sizeof(group->name));
-    write_kin(entries[0].info, group->kind);
+    write_group_name(entries[0].info, group->kind);
     group->members = malloc(count * sizeof(*group->members));
     group->baseline = malloc(count * sizeof(*group->baseline));
     if (group->members == NULL || group->baseline == NULL)

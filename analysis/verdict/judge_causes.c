@@ -193,7 +193,7 @@ static bool is_even(const struct work *work, size_t affected)
            2 * count_certain(work) <= affected;
 }
 
-/* All of them as one of two populations; a configuration that tells them apart is the cause. */
+/* All of them as one of two populations; a configuration that distinguishes them is the cause. */
 static enum pb_status report_even(const struct work *work, size_t affected)
 {
     size_t count = work->group->member_count;

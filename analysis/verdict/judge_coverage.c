@@ -290,7 +290,7 @@ static enum pb_status judge_sensitivity(struct pb_verdict *verdict, size_t group
     return pb_verdict_add(verdict, &finding, NULL, NULL);
 }
 
-/* The group's finding has told already that this one was not compared. */
+/* The group's finding states already that this one was not compared. */
 static bool group_has_finding(const struct pb_verdict *verdict, size_t subject)
 {
     for (size_t g = 0; g < verdict->scores->group_count; g++) {

@@ -72,7 +72,8 @@ static enum pb_status add(struct pb_verdict *verdict, const struct pb_subject *s
                                  (size_t)(subject - verdict->features->subjects));
 }
 
-/* Did a test end so, whatever the status of the device? Of failed ones incomplete tells. */
+/* Did a test end so, whatever the status of the device? Failed ones have the finding "incomplete".
+ */
 static bool has_ended_so(const struct pb_subject *subject, const struct device_outcome *how)
 {
     enum pb_outcome outcome = pb_outcome_parse(how->status);

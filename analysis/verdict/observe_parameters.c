@@ -96,7 +96,7 @@ static void put_parameter(struct pb_extractor *extractor, const struct pb_parame
     }
 }
 
-/* The SM clock that NVML told around a test; NaN: not known. */
+/* The SM clock that NVML reported around a test; NaN: not known. */
 static double clock_around(const struct pb_metric_source *metric_source, const char *test)
 {
     double sum = 0.0, count = 0.0;

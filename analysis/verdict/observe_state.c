@@ -1,5 +1,6 @@
 /*
- * What NVML tells: levels, their steps over the run, and how often each throttle reason was given.
+ * What NVML reports: levels, their steps over the run, and how often each throttle reason was
+ * given.
  *
  * Counters of errors are compared by their step over the run and not by their history. Reasons are
  * a bit mask: every bit is a metric of its own. Bits that a healthy device never shows are counts;

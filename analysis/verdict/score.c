@@ -19,7 +19,7 @@
    themselves estimated from the fleet. */
 #define CHANCE_SHARE 0.5
 
-/* Practical sizes that warn where too few peers can never tell. */
+/* Practical sizes that warn where too few peers can never show more. */
 #define LARGE_PRACTICALS 4.0
 
 static double chance_rate(const struct pb_score_options *options)
@@ -126,7 +126,7 @@ static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t sub
     return PB_SEVERITY_OK;
 }
 
-/* What a number must reach, alone among all, to be told: how many scores that is by. */
+/* What a number must reach, alone among all, to be reported: how many scores that is by. */
 struct odds {
     size_t critical, warning; /* scores of the fleet that may be so */
     size_t numbers;           /* that one device of the group has */
@@ -212,7 +212,7 @@ static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
     return PB_OK;
 }
 
-/* Room for everything whose size the feature table tells. */
+/* Memory for everything whose size the feature table gives. */
 static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
 {
     static const struct pb_score no_score = {.sigmas = NAN,

@@ -12,7 +12,7 @@
  *   stride2     the same, 2 MiB apart
  *   stride4, stride8, stride16, stride64, and stride32 again (repeat) with more of each pass
  *               the same, only where stride32 gets slower beyond all memory that is free: tlb_reach
- *               cannot tell then how much an entry spans, nor which pages share a set
+ *               cannot show then how much an entry spans, nor which pages share a set
  *
  * Limit: it is assumed that the device translates each mapping by itself, and that a block has no
  * larger page than 2 MiB.

@@ -2,7 +2,7 @@
  * Family cache: how large L1 is beside every shared-memory carve-out (M16 4.5; facts 1).
  *
  * For each carve-out the reference points and a search for the edge as in l1_capacity: phases
- * reference, miss, coarse, bisect and confirm; the column carveout tells them apart. As there,
+ * reference, miss, coarse, bisect and confirm; the column carveout distinguishes them. As there,
  * every line is loaded several times: a cache that keeps what has hit would keep the kernel's own
  * line for practice, and one of four in its set less for the array (seen on an H200, from 203 KiB
  * on).

@@ -162,7 +162,7 @@ static enum pb_status file(struct pb_session *session, const struct pb_chase_spe
 }
 
 /* Of constants: does it meet, once warm, no more than the second constant cache surely holds? SMs
- * share that, and one would miss less there in company. */
+ * share that, and one would miss less there beside others. */
 static bool is_second_cache_enough(const struct pb_chase_spec *spec, size_t slots)
 {
     return passes_to_loads(spec->warm, slots) >= slots && !spec->prefill &&

@@ -12,7 +12,7 @@
 
 enum pb_order {
     PB_ORDER_SEQUENTIAL,
-    PB_ORDER_RANDOM, /* one cycle through all slots, drawn with the chase's seed */
+    PB_ORDER_RANDOM, /* one cycle through all slots, shuffled by the chase's seed */
     PB_ORDER_PAGES,  /* the first slot of every 2 MiB, then the others at random: warm TLBs */
     PB_ORDER_WORDS,  /* `words` words of every stride, shuffled with the chase's seed */
     PB_ORDER_GIVEN,  /* offset_bytes, as they stand */

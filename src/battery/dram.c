@@ -4,7 +4,7 @@
  *   far     the TLB cold: loads over as much memory as is free, up to 4 GiB
  *   near    the TLB warm, where 16 MiB are no more than eight pages of 2 MiB
  *   pages   whether they are: over the same 16 MiB two lines that L2 has from each of 256 places,
- *           64 KiB apart and in a drawn order; where translations lack, the first of two takes
+ *           64 KiB apart and in a shuffled order; where translations lack, the first of two takes
  *           longer
  *
  * How far DRAM is depends on where the SM lies, and on the page: every SM has its turn, each over

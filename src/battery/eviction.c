@@ -1,11 +1,11 @@
 /*
  * Lines of one set by eviction; see eviction.h.
  *
- * Lines are drawn from an array twice as large as the cache, three quarters as many as fit.
- * Whether they evict a line shows when it is loaded before them and, by another word of it, after
- * them (phase "eviction": all but that load are warm-up). Of lines that evict it, parts are left
- * out as long as the others still do, in ever smaller parts: what remains are as many lines of its
- * set as the set has ways.
+ * Lines are chosen at random from an array twice as large as the cache, three quarters as many as
+ * fit. Whether they evict a line shows when it is loaded before them and, by another word of it,
+ * after them (phase "eviction": all but that load are warm-up). Of lines that evict it, parts are
+ * left out as long as the others still do, in ever smaller parts: what remains are as many lines of
+ * its set as the set has ways.
  *
  * Source: the reduction by group testing of eviction sets (Vila, Koepf, Morales, S&P 2019).
  */
@@ -18,7 +18,7 @@ enum {
     TARGETS_MAX = 96,
     ATTEMPTS = 3,
     CONFIRMATIONS = 16, /* that it is not left to chance */
-    AREA_TIMES = 2, /* the lines are drawn from so many times what fits: the bits of the index that
+    AREA_TIMES = 2, /* the lines are chosen from so many times what fits: the bits of the index that
                        l1_sets resolves */
     SHARE = 4,      /* all but one in so many of the lines that fit are loaded */
     PARTS = 8,      /* of which one is left out at first */

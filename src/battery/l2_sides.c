@@ -11,7 +11,7 @@
  * Where the home is: an atomic is done there, and takes longer from the other side. Before each
  * reading all SMs write the array, and each line is read but once: so none has been copied to the
  * side of the SM that reads. Limits: a piece of 4 KiB has one home; where less than nine tenths of
- * them do, or latencies are not of two classes, there are no two sides to tell apart.
+ * them do, or latencies are not of two classes, there are no two sides to distinguish.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  *                  ns of one of 4 bytes
  *
  * Quantities of host_latency are the median and the least of the repeats. Words that arrive wrong
- * are told in the message, and so are transfers larger than the memory that is free.
+ * are counted in the message, and so are transfers larger than the memory that is free.
  *
  * Who reads a peer's memory takes a share of it, and gets what is left beside the peer's own work:
  * both would be measured wrong. So the GPUs of a node meet for peer_link, and while one of them

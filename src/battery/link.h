@@ -14,7 +14,7 @@ extern const char *const pb_link_memories[2];   /* pageable, pinned */
 /* A transfer between host and device. */
 struct pb_link pb_link_host(size_t direction, size_t memory, uint64_t bytes);
 
-/* Makes link->repeats transfers; words that arrive wrong are told in the message. */
+/* Makes link->repeats transfers; words that arrive wrong are counted in the message. */
 enum pb_status pb_link_take(struct pb_session *session, const struct pb_link *link,
                             struct pb_recording *recording, struct pb_link_result *result_out,
                             struct pb_error *err);

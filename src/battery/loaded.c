@@ -35,7 +35,7 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* One traced chase over `slots` places in a drawn order. latency_out[chase.record] */
+/* One traced chase over `slots` places in a shuffled order. latency_out[chase.record] */
 static enum pb_status take_loaded(struct pb_session *session, struct pb_loaded_chase *chase,
                                   size_t slots, uint64_t stride_bytes, uint32_t *latency_out,
                                   double *background_out, struct pb_error *err)

@@ -2,7 +2,7 @@
  * Family map: every SM by itself, and its way to every part of L2.
  *
  *   sm_latency   for each SM a pass in L1 (phase "l1", path global_ca) and one in L2 (phase "l2",
- *                path global_cg); the column sm_id tells them apart
+ *                path global_cg); the column sm_id distinguishes them
  *   l2_map       axes touch, sm, line: one access to each of 1,024 lines from every SM, by a load
  *                and by an atomic; cycles as stamped, overhead included. Atomics are done where a
  *                line is at home, loads by the nearest copy (facts 2.10).

@@ -95,7 +95,7 @@ enum pb_status pb_test_peer_chase(struct pb_session *session, struct pb_recordin
     return status == PB_OK ? pb_grid_report_shortage(&shortage, count, recording, err) : status;
 }
 
-/* A cell; wrong words are told by pb_link_take(). */
+/* A cell; wrong words are reported by pb_link_take(). */
 static enum pb_status copy_cell(struct pb_session *session, const char *uuid, size_t way,
                                 size_t engine, struct pb_recording *recording, double *value_out,
                                 struct pb_error *err)

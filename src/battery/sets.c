@@ -5,11 +5,10 @@
  * every pass: the lines that then miss are those of X's set.
  *
  *   conflict            one pass, recorded in order; X is its last access, and footprint is X's end
- *   conflict_shuffled   the same with the array in a drawn order: policies that keep to one part of
- *                       a set while passes are alike, such as a tree-PLRU, show another one
- *   conflict_short      as conflict, with a hundredth of the array left out, where l1_alignment has
- *                       seen the edge move: an array that fills the store of the data, and not its
- *                       sets, conflicts with every X
+ *   conflict_shuffled   the same with the array in a shuffled order: policies that keep to one part
+ * of a set while passes are alike, such as a tree-PLRU, show another one conflict_short      as
+ * conflict, with a hundredth of the array left out, where l1_alignment has seen the edge move: an
+ * array that fills the store of the data, and not its sets, conflicts with every X
  *
  * X runs over single high bits of the address, which shows the bits that are hashed into the set
  * index, and over the lines that follow the array, which shows the sets themselves.
@@ -27,7 +26,7 @@ enum {
     CANDIDATES_MAX = 512,
     CHIP_WIDE_MAX = 256,    /* a pass of L2 is long: fewer there, */
     CHIP_WIDE_SHARE = 4,    /* of a part of the budget */
-    SHUFFLED_MAX = 64,      /* of them in a drawn order too, */
+    SHUFFLED_MAX = 64,      /* of them in a shuffled order too, */
     SHUFFLED_FAR = 2,       /* and so often those far away: a single pair may be an outlier */
     LOADS_BUDGET = 1 << 22, /* of all candidates' passes and their windows */
     LEFT_OUT = 100,         /* one line in so many */

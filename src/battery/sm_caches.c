@@ -10,9 +10,9 @@
  *   - constant: constants that the first cache holds
  *   - constant_fits: nearly all that it holds, like l1_fits
  *
- * Each pass is taken three times (repeat): its least time tells. Neighbours, which share the way to
- * constants, take turns. Limit: an SM that the device does not let us choose (MIG, another process)
- * is left out, and the message counts them.
+ * Each pass is taken three times (repeat): its least time counts. Neighbours, which share the way
+ * to constants, take turns. Limit: an SM that the device does not let us choose (MIG, another
+ * process) is left out, and the message counts them.
  */
 #include <stdlib.h>
 

@@ -26,7 +26,7 @@ struct pb_tlb_sweep {
 /*
  * Loads that are recorded of a pass. The sets of a large level show by pages of theirs that begin
  * to miss together: of 256 sets, two pages each are among the first 512, which leaves an index open
- * that so many tell.
+ * that so many are enough.
  */
 enum { PB_TLB_SWEEP_LOADS = 512, PB_TLB_SWEEP_LOADS_OF_SETS = 2048 };
 

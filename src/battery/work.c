@@ -9,7 +9,7 @@
  *                 the first word lies
  *   atomic_sides  axes line, quantity: an addition of SM 0 that waits for the one before (cycles,
  *                 overhead included), and additions per cycle of all its threads to that address
- *                 while the other SMs rest; lines of both sides of L2, told by the latency
+ *                 while the other SMs rest; lines of both sides of L2, distinguished by the latency
  *   bulk_copy     axes size, quantity: cycles from the start of one asynchronous copy from L2 to
  *                 shared memory to its end, and byte per cycle of an SM while all copy
  */

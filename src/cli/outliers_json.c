@@ -38,7 +38,7 @@ static void set_count(json_t *object, const char *key, uint64_t value)
     json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
-/* The devices of a finding, by what tells them apart in an inventory. */
+/* The devices of a finding, by what distinguishes them in an inventory. */
 static json_t *describe_members(const struct pb_ruling *ruling, const struct pb_members *members)
 {
     json_t *list = json_array();

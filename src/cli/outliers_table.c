@@ -179,7 +179,7 @@ static size_t count_severity(const struct pb_findings *findings, enum pb_severit
     return count;
 }
 
-/* ": 1 CRITICAL, 2 WARNING" or that there is nothing to tell. */
+/* ": 1 CRITICAL, 2 WARNING" or that there is nothing to report. */
 static void list_counts(const struct pb_findings *findings, char *text, size_t size)
 {
     static const enum pb_severity order[] = {PB_SEVERITY_CRITICAL, PB_SEVERITY_UNKNOWN,
@@ -196,7 +196,7 @@ static void list_counts(const struct pb_findings *findings, char *text, size_t s
     }
 }
 
-/* Among enough peers false alarms have a rate; of a device's own past none could be stated. */
+/* Among enough peers false alarms have a rate; of a device's own history none could be stated. */
 static void word_alarms(const struct pb_ruling *ruling, char *text, size_t size)
 {
     const char *history = "";

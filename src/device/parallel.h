@@ -15,9 +15,9 @@
 enum pb_background { PB_BACKGROUND_NONE, PB_BACKGROUND_L2, PB_BACKGROUND_DRAM };
 
 /*
- * A traced chase in company: first all threads of its SM read the array's first read_bytes, three
- * times, past L1, so that L2 holds what that SM alone has left in it; then, while the other SMs
- * read from L2 or DRAM, it goes as pb_device_ops.chase does.
+ * A traced chase beside other traffic: first all threads of its SM read the array's first
+ * read_bytes, three times, past L1, so that L2 holds what that SM alone has left in it; then, while
+ * the other SMs read from L2 or DRAM, it goes as pb_device_ops.chase does.
  */
 struct pb_loaded_chase {
     struct pb_chase chase; /* global_ca or global_cg, record > 0 */

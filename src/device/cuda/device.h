@@ -120,7 +120,7 @@ enum pb_status pb_cuda_place(struct pb_cuda_device *cuda, int64_t carveout_bytes
                              uint64_t shared_bytes, struct pb_kernel_place *place_out,
                              uint64_t *carveout_out, struct pb_error *err);
 
-/* Sets up the control block before a launch, and reads what the launch told. */
+/* Sets up the control block before a launch, and reads what the launch reported. */
 enum pb_status pb_cuda_prepare(struct pb_cuda_device *cuda, struct pb_error *err);
 enum pb_status pb_cuda_finish(struct pb_cuda_device *cuda, const char *what,
                               struct pb_kernel_result *result_out, struct pb_error *err);

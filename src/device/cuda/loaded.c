@@ -1,6 +1,6 @@
 /*
- * A chase in company, on hardware: its SM has read the array before, and the other SMs read from L2
- * or DRAM meanwhile, on a stream of their own.
+ * A chase beside other traffic, on hardware: its SM has read the array before, and the other SMs
+ * read from L2 or DRAM meanwhile, on a stream of their own.
  *
  * Limit: the others leave one SM free, and that is where the chase runs, whichever it is.
  */

@@ -2,7 +2,7 @@
  * One simulated cache or TLB level: what it holds, and what it lets go.
  *
  * A line is allocated as a whole and filled by sector: a resident line without the sector is a
- * miss that fills the sector and evicts nothing. An empty way is taken before any victim is drawn.
+ * miss that fills the sector and evicts nothing. An empty way is taken before any victim is chosen.
  *
  * Index: modulo and xor as in the profile. TLBs are "dealt", because M16 (4.4) saw 65 consecutive
  * pages fit into sets of 17 + 6 x 8 entries and the next ones overflow set after set: of every
@@ -66,7 +66,7 @@ bool pb_sim_cache_keeps(const struct pb_sim_cache *cache, uint64_t address);
 uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address);
 
 /* True: chance has chosen a victim since the start. Before, the same loads leave the same lines. */
-bool pb_sim_cache_has_drawn(const struct pb_sim_cache *cache);
+bool pb_sim_cache_has_random_victim(const struct pb_sim_cache *cache);
 
 /*
  * All that accesses and starts change, as bytes: what was saved can be put back into the same cache

@@ -29,7 +29,8 @@ struct chase_state {
     double tail_probability, tail_cycles;
     size_t slot;   /* the next to load */
     double cycles; /* of all loads so far */
-    uint64_t calm; /* loads of a launch, its prefill's included, before any victim was drawn */
+    uint64_t calm; /* loads of a launch, its prefill's included, before any victim was chosen at
+                      random */
     struct checkpoint checkpoint;
     bool *kept;       /* of each slot, in launches that are repeated; NULL: nothing is known */
     bool is_all_seen; /* this launch has loaded every slot, so that what is kept is there */
@@ -121,9 +122,10 @@ static void run(struct chase_state *state, const struct pb_sim_route *route, uin
     }
 }
 
-static bool has_drawn(const struct chase_state *state)
+static bool has_random_victim(const struct chase_state *state)
 {
-    return pb_sim_route_has_drawn(&state->route) || pb_sim_route_has_drawn(&state->warm_route);
+    return pb_sim_route_has_random_victim(&state->route) ||
+           pb_sim_route_has_random_victim(&state->warm_route);
 }
 
 static uint64_t prefill_of(const struct pb_chase *chase)
@@ -178,7 +180,7 @@ static void launch(struct chase_state *state, uint64_t recorded)
     state->calm = 0;
     for (uint64_t at = 0; at < end; at += CALM_STEP) {
         advance(state, at, at + below(at, at + CALM_STEP, end));
-        if (!has_drawn(state))
+        if (!has_random_victim(state))
             state->calm = at + below(at, at + CALM_STEP, end);
     }
 }
@@ -292,8 +294,8 @@ static enum pb_status read_back(struct chase_state *state, uint64_t loads, struc
 }
 
 /*
- * Window by window. As long as no policy has drawn lots a repeated launch reaches the same state,
- * so the chase simply goes on.
+ * Window by window. As long as no policy has chosen at random, a repeated launch reaches the same
+ * state, so the chase simply goes on.
  */
 static void record(struct chase_state *state, uint64_t window, struct pb_chase_trace *trace)
 {
@@ -303,7 +305,7 @@ static void record(struct chase_state *state, uint64_t window, struct pb_chase_t
     for (uint64_t i = 0; i < chase->record; i++) {
         if (i == 0)
             launch(state, 0);
-        else if (i % window == 0 && has_drawn(state))
+        else if (i % window == 0 && has_random_victim(state))
             launch_again(state, i, (chase->record - i + window - 1) / window);
         trace->latency_cycles[i] =
             pb_sim_device_stamped(state->device, step(state, &state->route, &slot));

@@ -105,7 +105,7 @@ double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address
                          struct pb_sim_random *random, size_t *depth_out);
 
 /* True: chance has chosen what a cache or TLB on the way let go, since the launch. */
-bool pb_sim_route_has_drawn(const struct pb_sim_route *route);
+bool pb_sim_route_has_random_victim(const struct pb_sim_route *route);
 
 /*
  * True: the first cache on the way answers without a TLB's penalty, and will as long as no other

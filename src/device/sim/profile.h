@@ -1,6 +1,7 @@
 /*
- * A simulated device as its profile tells it (design 3.4): truth that measurements are judged by.
- * Plain data; what it means in time and state is in memory.h, cache.h and the other headers here.
+ * A simulated device as its profile describes it (design 3.4): truth that measurements are judged
+ * by. Plain data; what it means in time and state is in memory.h, cache.h and the other headers
+ * here.
  *
  * Beyond design 3.4 a profile may have these keys. All are optional, also within their objects
  * unless a comment below says otherwise; what is left out gets a default (profile_extra.c).

@@ -19,7 +19,7 @@ static enum pb_status sum_weights(const struct pb_sim_shape *shape, struct pb_si
     return PB_OK;
 }
 
-/* Drawn victims are drawn whatever came before. */
+/* Random victims do not depend on what came before. */
 static bool needs_places(const struct pb_sim_shape *shape)
 {
     return shape->policy != PB_SIM_POLICY_RANDOM && shape->policy != PB_SIM_POLICY_WEIGHTED;
