@@ -70,15 +70,15 @@ static const struct pb_score *score_of(const struct work *work, size_t member, s
 
 static bool same_host(const struct work *work, size_t a, size_t b)
 {
-    return strcmp(work->features->subjects[work->by_host[a]].host,
-                  work->features->subjects[work->by_host[b]].host) == 0;
+    return strcmp(work->features->devices[work->by_host[a]].host,
+                  work->features->devices[work->by_host[b]].host) == 0;
 }
 
 static int compare_hosts(const void *a, const void *b, void *features)
 {
-    const struct pb_subject *subjects = ((const struct pb_features *)features)->subjects;
+    const struct pb_feature_row *devices = ((const struct pb_features *)features)->devices;
 
-    return strcmp(subjects[*(const size_t *)a].host, subjects[*(const size_t *)b].host);
+    return strcmp(devices[*(const size_t *)a].host, devices[*(const size_t *)b].host);
 }
 
 /* Devices of a node, in the mean over devices. */
@@ -281,7 +281,7 @@ static double tail_of_parts(double tail, double likeness)
 static void number_lines(struct work *work)
 {
     for (size_t i = 0; i < work->count; i++) {
-        int64_t slot = work->features->subjects[work->by_host[i]].slot;
+        int64_t slot = work->features->devices[work->by_host[i]].slot;
         size_t at = 0;
 
         work->node_count += i == 0 || !same_host(work, i - 1, i) ? 1 : 0;

@@ -57,7 +57,7 @@ void pb_group_usual(const struct pb_features *features, const struct pb_group *g
  * table: it would be its own peer. Groups without a device of the feature table are left out.
  *
  * groups_out, count_out  for pb_groups_clear(); in order of their names
- * group_of_out           per subject of the feature table; *count_out: none
+ * group_of_out           per device of the feature table; *count_out: none
  *
  * PB_NO_MEMORY is the only error.
  */

@@ -23,12 +23,12 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
 
 /* The same for one device: its row of the feature table. */
 enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb_finding *finding,
-                                     size_t subject);
+                                     size_t device);
 
 /* Was anything of this device compared with peers, or with its own history? Counts of errors need
  * neither, so they do not count. */
-bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject);
-bool pb_verdict_has_history(const struct pb_verdict *verdict, size_t subject);
+bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t device);
+bool pb_verdict_has_history(const struct pb_verdict *verdict, size_t device);
 
 /* judge_status.c: ranks whose device failed, hung, crashed, was lost, absent or measured twice. */
 enum pb_status pb_judge_status(struct pb_verdict *verdict);

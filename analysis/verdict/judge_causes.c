@@ -163,7 +163,7 @@ static enum pb_status report_unit(const struct work *work, const struct pb_unit 
                   &work->deviations[typical->member], &diagnosis, unit, &finding);
     if (unit->attribute < PB_ATTRIBUTE_COUNT)
         pb_finding_configuration(
-            &work->verdict->features->subjects[work->group->members[unit->first]].info,
+            &work->verdict->features->devices[work->group->members[unit->first]].info,
             unit->attribute, &finding);
     if (is_undetermined)
         pb_finding_undetermined(unit->count, work->group->member_count - unit->count, &finding);

@@ -25,7 +25,7 @@ enum pb_access_class {
 
 struct pb_extractor {
     struct pb_features *features;
-    size_t subject;
+    size_t device;
     const struct pb_metric_source *metric_source;
     struct pb_sample accesses[PB_CLASS_COUNT]; /* over the median of their own test */
     double median_cycles[PB_CLASS_COUNT];      /* of the last test, less overhead */

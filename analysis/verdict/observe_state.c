@@ -151,7 +151,7 @@ static void put_fields(struct pb_extractor *extractor)
 /* Clocks against what the device could do: under load an idle device's rest does not count. */
 static void put_clocks(struct pb_extractor *extractor)
 {
-    const struct pb_device_info *info = &extractor->metric_source->subject->info;
+    const struct pb_device_info *info = &extractor->metric_source->device->info;
     struct range sm = range_of(extractor->metric_source, PB_STATE_sm_clock_mhz);
     struct range memory = range_of(extractor->metric_source, PB_STATE_memory_clock_mhz);
 
@@ -190,7 +190,7 @@ static void put_link_shortfalls(struct pb_extractor *extractor)
 
 static void put_memory(struct pb_extractor *extractor)
 {
-    uint64_t bytes = extractor->metric_source->subject->info.memory_bytes;
+    uint64_t bytes = extractor->metric_source->device->info.memory_bytes;
 
     if (bytes > 0)
         pb_extractor_put(extractor, "", "device", "memory_bytes", pb_reading_plain((double)bytes));
@@ -201,7 +201,7 @@ void pb_observe_states(struct pb_extractor *extractor)
     put_memory(extractor);
     if (extractor->metric_source->state_count == 0)
         return;
-    extractor->features->subjects[extractor->subject].measured_seconds =
+    extractor->features->devices[extractor->device].measured_seconds =
         extractor->metric_source->states[0].unix_seconds;
     put_fields(extractor);
     put_link_shortfalls(extractor);

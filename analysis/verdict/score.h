@@ -27,9 +27,9 @@ enum { PB_GROUP_MIN_PEERS = 16 };
 struct pb_group {
     char name[PB_MESSAGE_LENGTH]; /* model and what sets it apart from its peer groups */
     char kind[PB_MESSAGE_LENGTH]; /* model, memory and MIG mode, which its peer groups share */
-    size_t *members;              /* subjects */
+    size_t *members;              /* devices */
     size_t member_count;
-    size_t *baseline;      /* subjects of the baseline that count as peers */
+    size_t *baseline;      /* devices of the baseline that count as peers */
     size_t baseline_count; /* devices of the baseline that count as peers */
     bool sufficient;       /* enough peers for CRITICAL */
 };
@@ -74,10 +74,10 @@ struct pb_score {
 struct pb_scores {
     struct pb_group *groups;
     size_t group_count;
-    size_t *group_of;       /* per subject; group_count: none (no device) */
+    size_t *group_of;       /* per device; group_count: none (no device) */
     struct pb_norm *norms;  /* [group_count][metric_count] */
-    struct pb_score *cells; /* [subject_count][metric_count] */
-    size_t subject_count, metric_count;
+    struct pb_score *cells; /* [device_count][metric_count] */
+    size_t device_count, metric_count;
 };
 
 struct pb_score_options {

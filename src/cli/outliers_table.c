@@ -115,7 +115,7 @@ static void print_members(struct page *page, const struct pb_ruling *ruling, con
         size_t length = strlen(text);
 
         snprintf(text + length, sizeof(text) - length, "%s%s", i == 0 ? "" : " ",
-                 ruling->features.subjects[members->subjects[i]].key);
+                 ruling->features.devices[members->devices[i]].key);
     }
     if (members->count > MEMBERS_SHOWN)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), " and %zu more",
@@ -222,7 +222,7 @@ static void word_evenness(const struct pb_ruling *ruling, char *text, size_t siz
         snprintf(text, size,
                  " Evenness, the lowest speed over its group's median: %.3f (%s of %.96s).",
                  evenness->value, ruling->features.metrics[evenness->metric].name,
-                 ruling->features.subjects[evenness->subject].key);
+                 ruling->features.devices[evenness->device].key);
 }
 
 /* What was judged, what came of it, how often that is a false alarm, what could have been seen. */

@@ -35,7 +35,7 @@ double fleet_draw(struct fleet_random *random, double freedom); /* 0: normal; va
 void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_features *features_out);
 
 /* Adds to one number of a feature table. */
-void fleet_shift(struct pb_features *features, size_t subject, size_t metric, double by);
+void fleet_shift(struct pb_features *features, size_t device, size_t metric, double by);
 
 /* Scores of that severity or worse. */
 size_t fleet_count(const struct pb_scores *scores, enum pb_severity least);

@@ -23,7 +23,7 @@ static const double spread_latency = 0.002, spread_bandwidth = 0.004;
 
 /* What was measured of one device. */
 struct record {
-    struct pb_subject subject;
+    struct pb_feature_row device;
     struct pb_recording recordings[TESTS_MAX];
     char names[TESTS_MAX][PB_KEY_LENGTH];
     struct pb_state states[2 * TESTS_MAX];
@@ -77,9 +77,9 @@ static enum pb_status open_session(const struct fleetbuild_device *device,
 
 static void note(struct record *record, const char *status, const struct pb_recording *recording)
 {
-    PB_TEXT_SET(record->subject.status, status);
-    if (record->subject.message[0] == '\0')
-        snprintf(record->subject.message, sizeof(record->subject.message), "%s %s: %s",
+    PB_TEXT_SET(record->device.status, status);
+    if (record->device.message[0] == '\0')
+        snprintf(record->device.message, sizeof(record->device.message), "%s %s: %s",
                  recording->name, pb_outcome_name(recording->outcome), recording->message);
 }
 
@@ -95,7 +95,7 @@ static void weigh(struct record *record, const struct pb_recording *recording)
                  {PB_TEST_FAILED, "partial"}};
 
     for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
-        if (strcmp(record->subject.status, ranks[i].status) == 0)
+        if (strcmp(record->device.status, ranks[i].status) == 0)
             return;
         if (recording->outcome == ranks[i].outcome) {
             note(record, ranks[i].status, recording);
@@ -174,7 +174,7 @@ static enum pb_status observe(struct record *record, struct pb_features *row_out
                               struct pb_error *err)
 {
     struct pb_recordings source = {record, load};
-    struct pb_metric_source metric_source = {.subject = &record->subject,
+    struct pb_metric_source metric_source = {.device = &record->device,
                                              .states = record->states,
                                              .state_count = record->state_count,
                                              .recordings = &source,
@@ -193,18 +193,18 @@ enum pb_status fleetbuild_measure(const struct fleetbuild_device *device,
 
     if (record == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for a device");
-    PB_TEXT_SET(record->subject.host, device->host);
-    PB_TEXT_SET(record->subject.status, "ok");
-    record->subject.slot = device->slot;
+    PB_TEXT_SET(record->device.host, device->host);
+    PB_TEXT_SET(record->device.status, "ok");
+    record->device.slot = device->slot;
     status = open_session(device, &session, err);
     if (status == PB_NOT_FOUND) {
-        PB_TEXT_SET(record->subject.status, "absent");
-        PB_TEXT_SET(record->subject.message, err->message);
+        PB_TEXT_SET(record->device.status, "absent");
+        PB_TEXT_SET(record->device.message, err->message);
         status = PB_OK;
     } else if (status == PB_OK) {
-        snprintf(record->subject.key, sizeof(record->subject.key), "%s.gpu%lld", device->host,
+        snprintf(record->device.key, sizeof(record->device.key), "%s.gpu%lld", device->host,
                  (long long)device->slot);
-        record->subject.info = session.info;
+        record->device.info = session.info;
         status = measure_tests(device, &session, record, err);
     }
     if (status == PB_OK)
@@ -219,12 +219,12 @@ enum pb_status fleetbuild_measure(const struct fleetbuild_device *device,
 enum pb_status fleetbuild_add(struct pb_features *fleet, const struct pb_features *row,
                               struct pb_error *err)
 {
-    struct pb_subject subject = row->subjects[0];
+    struct pb_feature_row device = row->devices[0];
     enum pb_status status;
     size_t at = 0;
 
-    subject.rank = (int64_t)fleet->subject_count;
-    status = pb_features_add_subject(fleet, &subject, &at, err);
+    device.rank = (int64_t)fleet->device_count;
+    status = pb_features_add_device(fleet, &device, &at, err);
     for (size_t m = 0; m < row->metric_count && status == PB_OK; m++)
         status = pb_features_set(fleet, at, &row->metrics[m], pb_features_reading(row, 0, m), err);
     return status;

@@ -17,7 +17,7 @@ struct injected {
     double value;
 };
 
-void put(struct pb_features *features, size_t subject, const char *name, double value);
+void put(struct pb_features *features, size_t device, const char *name, double value);
 
 /* A healthy fleet without a row for what NVML cannot report. */
 void make_fleet(int nodes, struct pb_features *features);

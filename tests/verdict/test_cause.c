@@ -192,8 +192,8 @@ static void expect_status(const char *status, const char *cause, enum pb_severit
     struct pb_findings findings = {0};
 
     make_fleet(NODES, &features);
-    PB_TEXT_SET(features.subjects[SICK].status, status);
-    PB_TEXT_SET(features.subjects[SICK].message, "as the supervisor saw it");
+    PB_TEXT_SET(features.devices[SICK].status, status);
+    PB_TEXT_SET(features.devices[SICK].message, "as the supervisor saw it");
     judge(&features, &findings);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, cause);
@@ -222,9 +222,8 @@ static void test_status__other_ends_of_tests_are_reported_too(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    PB_TEXT_SET(features.subjects[SICK].status, "lost");
-    features.subjects[SICK].endings =
-        1u << PB_TEST_LOST | 1u << PB_TEST_HUNG | 1u << PB_TEST_FAILED;
+    PB_TEXT_SET(features.devices[SICK].status, "lost");
+    features.devices[SICK].endings = 1u << PB_TEST_LOST | 1u << PB_TEST_HUNG | 1u << PB_TEST_FAILED;
     judge(&features, &findings);
     assert_int_equal(findings.count, 2);
     assert_non_null(fleetbuild_find(&findings, "off_the_bus", sick_key));
@@ -236,7 +235,7 @@ static void test_status__absence_without_a_key_names_slot_or_rank(void **state)
 {
     struct pb_features features = {0};
     struct pb_findings findings = {0};
-    struct pb_subject gone = {.rank = 40, .slot = -1};
+    struct pb_feature_row gone = {.rank = 40, .slot = -1};
     struct pb_error err = PB_ERROR_INIT;
     size_t at;
 
@@ -244,9 +243,9 @@ static void test_status__absence_without_a_key_names_slot_or_rank(void **state)
     make_fleet(NODES, &features);
     PB_TEXT_SET(gone.host, "n11");
     PB_TEXT_SET(gone.status, "absent");
-    assert_int_equal(pb_features_add_subject(&features, &gone, &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(&features, &gone, &at, &err), PB_OK);
     gone.slot = 3;
-    assert_int_equal(pb_features_add_subject(&features, &gone, &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(&features, &gone, &at, &err), PB_OK);
     judge(&features, &findings);
     assert_int_equal(findings.count, 2);
     assert_int_equal(findings.skipped, 2);
@@ -260,7 +259,7 @@ static void test_status__unjudged_device_is_not_ok(void **state)
 {
     struct pb_features features = {0};
     struct pb_findings findings = {0};
-    struct pb_subject lone = {.rank = 40, .slot = 0};
+    struct pb_feature_row lone = {.rank = 40, .slot = 0};
     struct pb_error err = PB_ERROR_INIT;
     size_t at;
 
@@ -272,7 +271,7 @@ static void test_status__unjudged_device_is_not_ok(void **state)
     PB_TEXT_SET(lone.info.uuid, "GPU-lone");
     PB_TEXT_SET(lone.info.model, "Tesla T0");
     lone.info.memory_bytes = (uint64_t)8 << 30;
-    assert_int_equal(pb_features_add_subject(&features, &lone, &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(&features, &lone, &at, &err), PB_OK);
     judge(&features, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_non_null(fleetbuild_find(&findings, "not_judged", "n11.gpu0"));
@@ -287,7 +286,7 @@ static void test_status__lone_model_is_one_finding(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    PB_TEXT_SET(features.subjects[SICK].info.model, "Tesla T1");
+    PB_TEXT_SET(features.devices[SICK].info.model, "Tesla T1");
     judge(&features, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_int_equal(findings.count, 1);
@@ -298,14 +297,14 @@ static void test_status__lone_model_is_one_finding(void **state)
     pb_findings_clear(&findings);
 }
 
-static void put_state(struct pb_features *features, size_t subject, const char *name, double value)
+static void put_state(struct pb_features *features, size_t device, const char *name, double value)
 {
     struct pb_error err = PB_ERROR_INIT;
     struct pb_metric metric;
 
     assert_int_equal(pb_metric_make(name, "", 0.0, &metric, &err), PB_OK);
     assert_int_equal(
-        pb_features_set(features, subject, &metric, (struct pb_reading){value, 0.0, -1}, &err),
+        pb_features_set(features, device, &metric, (struct pb_reading){value, 0.0, -1}, &err),
         PB_OK);
 }
 
@@ -318,8 +317,8 @@ static void test_status__clock_lowered_by_the_driver_needs_no_peers(void **state
         struct pb_findings findings = {0};
 
         make_fleet(NODES, &features);
-        PB_TEXT_SET(features.subjects[SICK].info.model, "Tesla T1");
-        for (size_t i = 0; i < features.subject_count; i++) {
+        PB_TEXT_SET(features.devices[SICK].info.model, "Tesla T1");
+        for (size_t i = 0; i < features.device_count; i++) {
             put_state(&features, i, "nvml.sm_clock_most_over_max", i == SICK ? clock : 1.0);
             put_state(&features, i, "throttle.locked_clocks", i == SICK ? 1.0 : 0.0);
         }
@@ -378,11 +377,11 @@ static void test_fleet__two_populations_name_what_separates_them(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    for (size_t i = 0; i < features.subject_count; i++) {
+    for (size_t i = 0; i < features.device_count; i++) {
         bool is_other = i % 5 < 2; /* 13 of 32: too few for a group of their own */
 
         if (is_other) {
-            PB_TEXT_SET(features.subjects[i].info.driver_version, "570.9");
+            PB_TEXT_SET(features.devices[i].info.driver_version, "570.9");
             put(&features, i, "l2.latency_cycles", 300.0 + 0.4 * sin((double)i));
         }
     }
@@ -406,8 +405,8 @@ static void test_fleet__odd_configuration_is_a_finding(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    PB_TEXT_SET(features.subjects[SICK].info.vbios, "95.02");
-    features.subjects[3].info.ecc_enabled = 0;
+    PB_TEXT_SET(features.devices[SICK].info.vbios, "95.02");
+    features.devices[3].info.ecc_enabled = 0;
     judge(&features, &findings);
     assert_int_equal(findings.count, 2);
     assert_int_equal(findings.worst, PB_SEVERITY_WARNING);

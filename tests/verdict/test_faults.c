@@ -152,10 +152,10 @@ static struct pb_features moved(const struct pb_features *row, int64_t slot, con
     struct pb_error err = PB_ERROR_INIT;
 
     assert_int_equal(fleetbuild_add(&copy, row, &err), PB_OK);
-    copy.subjects[0].slot = slot;
-    if (copy.subjects[0].key[0] != '\0')
-        PB_TEXT_SET(copy.subjects[0].key, key);
-    PB_TEXT_SET(copy.subjects[0].info.uuid, "GPU-second");
+    copy.devices[0].slot = slot;
+    if (copy.devices[0].key[0] != '\0')
+        PB_TEXT_SET(copy.devices[0].key, key);
+    PB_TEXT_SET(copy.devices[0].info.uuid, "GPU-second");
     return copy;
 }
 

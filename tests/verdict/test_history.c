@@ -29,7 +29,7 @@ static void judge_against(struct pb_features *features, struct pb_features *base
 /* L2 that differs by a tenth from device to device, as some healthy fleets do. */
 static void spread_l2(struct pb_features *features, double change)
 {
-    for (size_t i = 0; i < features->subject_count; i++)
+    for (size_t i = 0; i < features->device_count; i++)
         put(features, i, "l2.latency_cycles",
             270.0 * (1.0 + 0.1 * sin(2.3 * (double)i) + change * sin(5.1 * (double)i)));
 }
@@ -101,7 +101,7 @@ static void test_history__group_that_has_moved_is_one_finding(void **state)
     (void)state;
     make_fleet(NODES, &features);
     make_fleet(NODES, &baseline);
-    for (size_t i = 0; i < features.subject_count; i++)
+    for (size_t i = 0; i < features.device_count; i++)
         put(&features, i, "clock.sm_mhz", 1780.0 + 0.2 * sin(2.3 * (double)i));
     judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.count, 1);
@@ -121,7 +121,7 @@ static void test_history__fleet_of_one_is_judged_by_a_baseline(void **state)
     (void)state;
     make_fleet(NODES, &fleet);
     make_fleet(NODES, &baseline);
-    assert_int_equal(pb_features_add_subject(&features, &fleet.subjects[SICK], &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(&features, &fleet.devices[SICK], &at, &err), PB_OK);
     for (size_t m = 0; m < fleet.metric_count; m++)
         put(&features, at, fleet.metrics[m].name, pb_features_reading(&fleet, SICK, m).value);
     put(&features, at, "global_copy.peak", 3.2e12);
@@ -157,7 +157,7 @@ static void test_history__few_with_a_newcomer_are_not_well(void **state)
     (void)state;
     make_fleet(1, &features);
     make_fleet(1, &baseline);
-    PB_TEXT_SET(features.subjects[0].info.uuid, "GPU-new");
+    PB_TEXT_SET(features.devices[0].info.uuid, "GPU-new");
     judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_non_null(strstr(findings.items[0].cause, "insufficient_peers"));
@@ -172,7 +172,7 @@ static size_t add_one(struct pb_features *features)
     size_t at;
 
     make_fleet(NODES, &fleet);
-    assert_int_equal(pb_features_add_subject(features, &fleet.subjects[SICK], &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(features, &fleet.devices[SICK], &at, &err), PB_OK);
     for (size_t m = 0; m < fleet.metric_count; m++)
         assert_int_equal(pb_features_set(features, at, &fleet.metrics[m],
                                          pb_features_reading(&fleet, SICK, m), &err),
@@ -298,8 +298,8 @@ static void test_history__instance_of_another_profile_is_another_device(void **s
 
         put(&features, add_one(&features), "l2.latency_cycles", 300.0);
         put(&baseline, add_one(&baseline), "l2.latency_cycles", 250.0);
-        PB_TEXT_SET(features.subjects[0].info.model, "A MIG 2g.20gb");
-        PB_TEXT_SET(baseline.subjects[0].info.model, runs[i].model);
+        PB_TEXT_SET(features.devices[0].info.model, "A MIG 2g.20gb");
+        PB_TEXT_SET(baseline.devices[0].info.model, runs[i].model);
         judge_against(&features, &baseline, &findings);
         assert_int_equal(findings.worst, runs[i].severity);
         pb_findings_clear(&findings);

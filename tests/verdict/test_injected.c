@@ -73,7 +73,7 @@ static void expect_reported(const struct trial *trial, const struct drift *drift
     const struct pb_finding *finding = &trial->findings.items[0];
     bool is_right =
         strcmp(finding->cause, drift->cause) == 0 && finding->severity == drift->severity &&
-        strcmp(finding->device, trial->now.subjects[0].key) == 0 &&
+        strcmp(finding->device, trial->now.devices[0].key) == 0 &&
         (trial->findings.count < 2 || (trial->findings.items[1].severity != PB_SEVERITY_CRITICAL &&
                                        trial->findings.items[1].severity != PB_SEVERITY_WARNING));
 

@@ -25,12 +25,12 @@ static void change_method(struct pb_features *features, size_t first)
     struct pb_error err = PB_ERROR_INIT;
 
     changed.method_version = 2;
-    for (size_t i = first; i < features->subject_count; i++) {
+    for (size_t i = first; i < features->device_count; i++) {
         struct pb_reading cell = pb_features_reading(features, i, metric);
 
         cell.value *= 1.3;
         assert_int_equal(pb_features_set(features, i, &changed, cell, &err), PB_OK);
-        features->subjects[i].cells[metric].value = NAN;
+        features->devices[i].cells[metric].value = NAN;
     }
 }
 
@@ -86,7 +86,7 @@ static void test_methods__same_one_is_compared_with_its_history(void **state)
     make_fleet(NODES, &baseline);
     change_method(&features, 0);
     for (size_t i = 0; i < FLEET; i++)
-        baseline.subjects[i].cells[pb_features_find(&baseline, name)].value /= 1.3;
+        baseline.devices[i].cells[pb_features_find(&baseline, name)].value /= 1.3;
     change_method(&baseline, 0);
     judge_with(&features, &baseline, &findings);
     assert_int_equal(findings.count, 1);

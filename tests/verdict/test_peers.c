@@ -132,8 +132,8 @@ static void move_all(struct rig *rig)
 {
     struct fleet_random random = {99};
 
-    for (size_t i = 0; i < rig->features.subject_count; i++) {
-        snprintf(rig->features.subjects[i].host, PB_KEY_LENGTH, "m%zu", i);
+    for (size_t i = 0; i < rig->features.device_count; i++) {
+        snprintf(rig->features.devices[i].host, PB_KEY_LENGTH, "m%zu", i);
         for (size_t j = 0; j < METRICS; j++)
             if (rig->features.metrics[j].domain == PB_DOMAIN_NS)
                 fleet_shift(&rig->features, i, j, 0.5 * fleet_normal(&random));
@@ -167,8 +167,8 @@ static void test_drift__a_fleet_of_one_has_only_its_history(void **state)
     rig_make(&rig->features, 1, 19);
     rig_make(&rig->baseline, 1, 19);
     rig_make(&later, 1, 19); /* the same device twice in one library */
-    assert_int_equal(
-        pb_features_add_subject(&rig->baseline, &later.subjects[0], &(size_t){0}, NULL), PB_OK);
+    assert_int_equal(pb_features_add_device(&rig->baseline, &later.devices[0], &(size_t){0}, NULL),
+                     PB_OK);
     pb_features_clear(&later);
     fleet_shift(&rig->features, 0, DRAM_NS, 60.0);
     rig_score(rig);

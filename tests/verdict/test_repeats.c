@@ -28,7 +28,7 @@ static void expect_all_pairs_well(const struct repeats *repeats, size_t runs)
         for (size_t k = 0; k < runs; k++) {
             const struct pb_features *now = &repeats->runs[i].features,
                                      *history = &repeats->runs[k].features;
-            bool alike = now->subjects[0].tests == history->subjects[0].tests;
+            bool alike = now->devices[0].tests == history->devices[0].tests;
             char title[128];
 
             if (i == k)
@@ -87,7 +87,7 @@ static double farthest(const struct repeats *repeats, char name_out[PB_METRIC_NA
         repeats_add(&repeats->runs[pair / repeats->count].features, NULL, &trial.now);
         repeats_add(&repeats->runs[pair % repeats->count].features, NULL, &trial.history);
         trial_judge(&trial);
-        for (size_t i = 0; i < trial.now.subject_count * trial.now.metric_count; i++) {
+        for (size_t i = 0; i < trial.now.device_count * trial.now.metric_count; i++) {
             if (trial.now.metrics[i % trial.now.metric_count].domain == PB_DOMAIN_COUNT ||
                 !(fabs(trial.scores.cells[i].drift_times) > most))
                 continue;
@@ -164,7 +164,7 @@ static void test_healthy__others_that_repeat_better_name_no_device(void **state)
     repeats_add(trial_run(&rig->h200, "q2"), NULL, &trial.history);
     trial_judge(&trial);
     metric = pb_features_find(&trial.now, "l2_hits.tail_fraction_1_125x");
-    for (size_t i = 0; i < trial.now.subject_count; i++)
+    for (size_t i = 0; i < trial.now.device_count; i++)
         assert_int_equal(trial.scores.cells[i * trial.now.metric_count + metric].drift_severity,
                          PB_SEVERITY_OK);
     trial_end(&trial);
