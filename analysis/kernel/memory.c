@@ -9,6 +9,7 @@
 
 #include "analysis/kernel/line_map.h"
 #include "analysis/model/mshr.h"
+#include "core/reserve.h"
 
 enum {
     PIECES_MAX = 2 * PB_LANES_MAX, /* lines of an access: a lane's bytes may lie in two */
@@ -71,7 +72,7 @@ struct level {
     /* only where lines are filled on arrival */
     struct pb_line_map arrivals; /* by sector: when it arrives, as bits of a double */
     struct effect *effects;      /* a heap, the first on top */
-    size_t effect_count, effect_room;
+    size_t effect_count, effect_capacity;
     uint64_t order;
 };
 
@@ -283,16 +284,11 @@ static enum pb_status add_effect(struct level *level, double time, uint64_t addr
 {
     struct effect effect = {time, level->order++, address, sectors};
     size_t at = level->effect_count;
+    enum pb_status status =
+        PB_RESERVE(level->effects, at, level->effect_capacity, "outstanding accesses", err);
 
-    if (at == level->effect_room) {
-        size_t room = at == 0 ? 256 : 2 * at;
-        struct effect *effects = realloc(level->effects, room * sizeof(*effects));
-
-        if (effects == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu accesses in flight", room);
-        level->effects = effects;
-        level->effect_room = room;
-    }
+    if (status != PB_OK)
+        return status;
     for (; at > 0 && is_earlier(&effect, &level->effects[(at - 1) / 2]); at = (at - 1) / 2)
         level->effects[at] = level->effects[(at - 1) / 2];
     level->effects[at] = effect;

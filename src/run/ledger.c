@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/reserve.h"
 #include "h5schema/file.h"
 
 void pb_ledger_clear(struct pb_ledger *ledger)
@@ -30,17 +31,12 @@ struct pb_ledger_entry pb_ledger_entry_of(const struct pb_member *row, const cha
 enum pb_status pb_ledger_append(struct pb_ledger *ledger, const struct pb_ledger_entry *entry,
                                 struct pb_error *err)
 {
-    if (ledger->count == ledger->capacity) {
-        size_t capacity = ledger->capacity == 0 ? 64 : 2 * ledger->capacity;
-        struct pb_ledger_entry *larger = realloc(ledger->items, capacity * sizeof(*larger));
+    enum pb_status status =
+        PB_RESERVE(ledger->items, ledger->count, ledger->capacity, "outcomes", err);
 
-        if (larger == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu outcomes", capacity);
-        ledger->items = larger;
-        ledger->capacity = capacity;
-    }
-    ledger->items[ledger->count++] = *entry;
-    return PB_OK;
+    if (status == PB_OK)
+        ledger->items[ledger->count++] = *entry;
+    return status;
 }
 
 /* ---- asking ---- */
