@@ -13,6 +13,7 @@
 #include "analysis/verdict/group.h"
 #include "analysis/verdict/multiplicity.h"
 #include "analysis/verdict/scoring.h"
+#include "core/compare.h"
 
 /* Of the rate at which a healthy fleet may have a CRITICAL score, so much is for chance; as much is
    for the error of the null distribution, whose tails and number of independent peers are
@@ -57,13 +58,6 @@ static bool has_peers(const struct pb_group *group, const struct pb_fit *fit)
     return group->sufficient && fit->count >= PB_GROUP_MIN_PEERS;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
-
 /* All p-values, or those that may become CRITICAL. Events are judged one by one, not by chance. */
 static void collect(const struct pb_scoring *scoring, bool critical, struct family *family)
 {
@@ -83,7 +77,7 @@ static void collect(const struct pb_scoring *scoring, bool critical, struct fami
                 family->p[family->count++] = score->p;
         }
     }
-    qsort(family->p, family->count, sizeof(*family->p), compare_numbers);
+    qsort(family->p, family->count, sizeof(*family->p), pb_compare_double);
 }
 
 /* The p up to which each number of a device warns though its peers are too few. */

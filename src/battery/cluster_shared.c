@@ -11,6 +11,7 @@
 
 #include "battery/grid.h"
 #include "battery/tests.h"
+#include "core/compare.h"
 
 enum { SIZES = 5, LAUNCHES = 2 };
 
@@ -95,13 +96,6 @@ enum pb_status pb_test_cluster_shared(struct pb_session *session, struct pb_reco
     return status == PB_OK && taken == 0 ? PB_UNSUPPORTED : status;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
-
 enum pb_status pb_test_cluster_shared_rate(struct pb_session *session,
                                            struct pb_recording *recording, struct pb_error *err)
 {
@@ -120,7 +114,7 @@ enum pb_status pb_test_cluster_shared_rate(struct pb_session *session,
         if (status == PB_OK) {
             size_t count = cluster.count * cluster.size;
 
-            qsort(scratch.rates, count, sizeof(*scratch.rates), compare);
+            qsort(scratch.rates, count, sizeof(*scratch.rates), pb_compare_double);
             recording->matrix.values[i] = scratch.rates[count / 2];
             taken++;
         }

@@ -18,6 +18,7 @@
 
 #include "battery/grid.h"
 #include "battery/tests.h"
+#include "core/compare.h"
 
 enum { HOMES = 2, QUANTITIES = 3, LATENCY = 0, ALONE = 1, TOGETHER = 2 };
 enum {
@@ -42,13 +43,6 @@ struct reading {
     uint64_t *cycles;     /* [sm_count] */
     bool *is_near;        /* [sm_count] the home `near` is on its side */
 };
-
-static int compare(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-    return (left > right) - (left < right);
-}
 
 /* Number i of the pieces but the last one of each page. */
 static uint32_t candidate(size_t i)
@@ -95,7 +89,7 @@ static uint32_t find_middle(const uint32_t *latency, size_t count, uint32_t *scr
 
     for (size_t i = 0; i < count; i++)
         scratch[i] = latency[i];
-    qsort(scratch, count, sizeof(*scratch), compare);
+    qsort(scratch, count, sizeof(*scratch), pb_compare_uint32);
     low = scratch[count / 10];
     high = scratch[count - 1 - count / 10];
     inner_low = low + (high - low) * 2 / 5;
@@ -188,7 +182,7 @@ static enum pb_status take_latencies(struct pb_session *session, const struct pi
         for (size_t home = 0; home < HOMES; home++) {
             uint32_t *own = latency + (sm * HOMES + home) * SAMPLE;
 
-            qsort(own, SAMPLE, sizeof(*own), compare);
+            qsort(own, SAMPLE, sizeof(*own), pb_compare_uint32);
             cells(session, recording, home, LATENCY)[sm] = own[SAMPLE / 2];
         }
         reading->is_near[sm] =

@@ -17,6 +17,7 @@
 
 #include "battery/grid.h"
 #include "battery/tests.h"
+#include "core/compare.h"
 #include "core/order.h"
 
 enum { LINE_BYTES = 128, L2_SLOTS = 2048, DRAM_SLOTS = 2048, RECORD = 384, WARM_DRAM = 32 };
@@ -27,13 +28,6 @@ static const double shares[SHARES] = {0,    0.125,  0.25,  0.375,  0.5, 0.625,
                                       0.75, 0.8125, 0.875, 0.9375, 1};
 /* 4 KiB and a line: all slices alike, and 16 MiB in all: eight pages. */
 static const uint64_t dram_stride_bytes = 8192, l2_stride_bytes = 4096 + LINE_BYTES;
-
-static int compare(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-    return (left > right) - (left < right);
-}
 
 /* One traced chase over `slots` places in a shuffled order. latency_out[chase.record] */
 static enum pb_status take_loaded(struct pb_session *session, struct pb_loaded_chase *chase,
@@ -83,7 +77,7 @@ static enum pb_status take_share(struct pb_session *session, enum pb_background 
 
     if (status != PB_OK)
         return status;
-    qsort(latency, RECORD, sizeof(latency[0]), compare);
+    qsort(latency, RECORD, sizeof(latency[0]), pb_compare_uint32);
     values[0] = latency[RECORD / 2] - session->overhead_cycles;
     values[1] = latency[RECORD - RECORD / 20] - session->overhead_cycles;
     return PB_OK;

@@ -4,14 +4,8 @@
 #include <string.h>
 
 #include "battery/battery.h"
+#include "core/compare.h"
 #include "core/time.h"
-
-static int by_value(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-    return (left > right) - (left < right);
-}
 
 /* The store-only stamp pair; its jitter is one-sided, so the lower quartile is what it costs. */
 static enum pb_status measure_overhead(struct pb_session *session, struct pb_error *err)
@@ -23,7 +17,7 @@ static enum pb_status measure_overhead(struct pb_session *session, struct pb_err
 
     if (status != PB_OK)
         return status;
-    qsort(cycles, SAMPLES, sizeof(*cycles), by_value);
+    qsort(cycles, SAMPLES, sizeof(*cycles), pb_compare_uint32);
     session->overhead_cycles = cycles[SAMPLES / 4];
     return PB_OK;
 }

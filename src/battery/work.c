@@ -17,6 +17,7 @@
 
 #include "battery/grid.h"
 #include "battery/tests.h"
+#include "core/compare.h"
 
 enum { L1_BYTES = 65536, SHARED_BYTES = 65536, L2_BYTES = 131072 };
 /* Odd, and so many that the first load's latency and the last barrier do not count. */
@@ -241,13 +242,6 @@ enum pb_status pb_test_atomic_sides(struct pb_session *session, struct pb_record
     return status;
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 enum pb_status pb_test_bulk_copy(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
@@ -281,7 +275,7 @@ enum pb_status pb_test_bulk_copy(struct pb_session *session, struct pb_recording
             status = take(session, &work, cycles, err);
         if (status != PB_OK)
             break;
-        qsort(cycles, sm_count, sizeof(*cycles), compare);
+        qsort(cycles, sm_count, sizeof(*cycles), pb_compare_uint64);
         recording->matrix.values[2 * i + 1] =
             sizes[i] * work.repeats / (double)cycles[sm_count / 2];
     }

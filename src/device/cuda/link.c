@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compare.h"
 #include "core/time.h"
 #include "device/cuda/device.h"
 
@@ -327,13 +328,6 @@ static enum pb_status transfer(struct run *run, double *seconds_out)
     return status;
 }
 
-static int compare_seconds(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* One transfer before those that count: it finds pages that were never touched. */
 static enum pb_status measure(struct run *run, struct pb_link_result *result_out)
 {
@@ -349,7 +343,7 @@ static enum pb_status measure(struct run *run, struct pb_link_result *result_out
     for (size_t i = 0; status == PB_OK && i < count; i++)
         status = transfer(run, &seconds[i]);
     if (status == PB_OK) {
-        qsort(seconds, count, sizeof(*seconds), compare_seconds);
+        qsort(seconds, count, sizeof(*seconds), pb_compare_double);
         result_out->seconds = 0.5 * (seconds[(count - 1) / 2] + seconds[count / 2]);
         result_out->least_seconds = seconds[0];
     }
