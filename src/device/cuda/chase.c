@@ -13,11 +13,6 @@
 /* What the slots for practice keep from the chain, so that no line holds both. */
 static const uint64_t practice_distance = 4096;
 
-static uint64_t round_up(uint64_t value, uint64_t step)
-{
-    return (value + step - 1) / step * step;
-}
-
 static enum pb_status kernel_path(enum pb_path path, enum pb_kernel_path *path_out,
                                   struct pb_error *err)
 {
@@ -155,7 +150,7 @@ static enum pb_status choose_window(struct pb_linked_chase *linked, struct pb_er
                     linked->path == PB_KERNEL_CONSTANT;
     uint64_t room_bytes = linked->cuda->shared_optin_bytes;
     uint64_t window = is_shared || skips_l1 ? info->trace_window_large : info->trace_window;
-    uint64_t chain_bytes = is_shared ? round_up(linked->footprint_bytes, 16) : 0;
+    uint64_t chain_bytes = is_shared ? pb_cuda_round_up(linked->footprint_bytes, 16) : 0;
     uint64_t least = linked->chase->record == 0 ? 0 : PB_KERNEL_PRACTICE * PB_KERNEL_RECORD_BYTES;
     uint64_t most;
 
@@ -206,7 +201,7 @@ static enum pb_status set_up_peer(struct pb_linked_chase *linked, uint64_t bytes
                                   struct pb_error *err)
 {
     const uint64_t page_bytes = 2u << 20;
-    uint64_t array_bytes = round_up(bytes, page_bytes);
+    uint64_t array_bytes = pb_cuda_round_up(bytes, page_bytes);
     enum pb_status status =
         pb_cuda_peer_keep(linked->cuda, linked->chase->peer,
                           array_bytes + 2 * linked->cuda->info.l2_bytes, &linked->chain.base, err);
@@ -230,7 +225,7 @@ static enum pb_status set_up_arena(struct pb_linked_chase *linked, struct pb_err
             PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES - linked->chain.shift;
         bytes = PB_KERNEL_CONSTANT_BYTES;
     } else if (!is_plain) {
-        linked->chain.practice = round_up(bytes, practice_distance) + practice_distance;
+        linked->chain.practice = pb_cuda_round_up(bytes, practice_distance) + practice_distance;
         bytes = linked->chain.practice + practice_distance;
     }
     if (linked->chase->alias_bytes > 0) {

@@ -18,6 +18,11 @@ enum {
     PB_CUDA_CONFLICT_BYTES = 32 * 64 * 16,
 };
 
+static inline uint64_t pb_cuda_round_up(uint64_t value, uint64_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
 /* A piece of device memory that only grows; bytes == 0: none yet. */
 struct pb_cuda_buffer {
     void *allocation;

@@ -45,11 +45,6 @@ struct run {
     struct pb_error *err;
 };
 
-static bool is_with_peer(const struct pb_link *link)
-{
-    return link->kind != PB_LINK_TO_DEVICE && link->kind != PB_LINK_FROM_DEVICE;
-}
-
 static bool is_from_peer(const struct pb_link *link)
 {
     return link->kind == PB_LINK_FROM_PEER || link->kind == PB_LINK_BOTH_PEER;
@@ -74,13 +69,13 @@ static enum pb_status check_request(const struct pb_link *link, struct pb_error 
         return pb_fail(err, PB_INVALID,
                        "link: %" PRIu64 " bytes %" PRIu32 " times: expected whole words of 4",
                        link->bytes, link->repeats);
-    if (is_with_peer(link) && link->peer == NULL)
+    if (pb_link_has_peer(link) && link->peer == NULL)
         return pb_fail(err, PB_INVALID, "link: no peer named");
-    if (link->streams > PB_LINK_STREAMS_MAX || (link->streams > 1 && !is_with_peer(link)))
+    if (link->streams > PB_LINK_STREAMS_MAX || (link->streams > 1 && !pb_link_has_peer(link)))
         return pb_fail(err, PB_INVALID,
                        "link: %" PRIu32 " streams: expected at most %d, with a peer", link->streams,
                        PB_LINK_STREAMS_MAX);
-    if (link->by_sms && (!is_with_peer(link) || link->streams > 1 || link->bytes % 16 != 0))
+    if (link->by_sms && (!pb_link_has_peer(link) || link->streams > 1 || link->bytes % 16 != 0))
         return pb_fail(err, PB_INVALID,
                        "link: SMs copy with a peer, in one part, whole words of 16 bytes");
     return PB_OK;
@@ -396,7 +391,7 @@ enum pb_status pb_cuda_link(struct pb_device *device, const struct pb_link *link
         status = pb_cuda_reserve(run.cuda, &run.own, room_bytes(link), "a transfer", err);
     run.salt = ++run.cuda->salt;
     if (status == PB_OK)
-        status = is_with_peer(link) ? set_up_peer(&run) : set_up_host(&run);
+        status = pb_link_has_peer(link) ? set_up_peer(&run) : set_up_host(&run);
     if (status == PB_OK)
         status = measure(&run, &result);
     if (status == PB_OK)

@@ -53,11 +53,6 @@ static enum pb_status find_peer(const struct pb_sim_device *device, const char *
                    peer != NULL ? peer : "");
 }
 
-static bool is_with_peer(const struct pb_link *link)
-{
-    return link->kind != PB_LINK_TO_DEVICE && link->kind != PB_LINK_FROM_DEVICE;
-}
-
 static enum pb_status check_link(const struct pb_sim_device *device, const struct pb_link *link,
                                  struct pb_error *err)
 {
@@ -73,7 +68,7 @@ static enum pb_status check_link(const struct pb_sim_device *device, const struc
     if (link->bytes > room)
         return pb_fail(err, PB_NO_MEMORY, "link: %llu bytes asked for, %llu there",
                        (unsigned long long)link->bytes, (unsigned long long)room);
-    return is_with_peer(link) ? find_peer(device, link->peer, err) : PB_OK;
+    return pb_link_has_peer(link) ? find_peer(device, link->peer, err) : PB_OK;
 }
 
 /* What a fault makes of the way to peers. */
@@ -90,7 +85,7 @@ static double transfer_seconds(const struct pb_sim_device *device, const struct 
 
     if (link->kind == PB_LINK_BOTH_PEER && !link->by_sms)
         bytes_per_s *= spec->peer_both_share;
-    if (!is_with_peer(link)) {
+    if (!pb_link_has_peer(link)) {
         bytes_per_s = pcie_bytes_per_s(device) * (link->pinned ? 1.0 : spec->pageable_share);
         latency_us = spec->latency_us;
     }
