@@ -6,9 +6,12 @@
  * (MIG, another process), it says so and leaves.
  */
 #include "kernels/pair.h"
+
+#include "kernels/cluster.cuh"
 #include "kernels/stamp.cuh"
 
 enum {
+    PB_CLUSTER_SMS_THREADS = 32,
     PB_PAIR_THREADS = 1024,
     PB_PAIR_AT_ONCE = 8,        /* accesses of a thread outstanding */
     PB_PAIR_SECTOR_BYTES = 32,  /* the least that goes to L2 */
@@ -29,51 +32,19 @@ extern "C" __global__ void pb_cluster_sms(struct pb_kernel_clusters clusters)
         ;
 }
 
-/* The launch, and its one attribute, whose memory is the caller's. */
-static cudaLaunchConfig_t pb_cluster_launch(const struct pb_kernel_clusters *clusters,
-                                            cudaLaunchAttribute *attribute)
-{
-    cudaLaunchConfig_t config = {};
-
-    attribute->id = cudaLaunchAttributeClusterDimension;
-    attribute->val.clusterDim.x = clusters->size;
-    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
-    config.gridDim = dim3(clusters->cta_count);
-    config.blockDim = dim3(32);
-    config.dynamicSmemBytes = clusters->shared_bytes;
-    config.attrs = attribute;
-    config.numAttrs = 1;
-    return config;
-}
-
 extern "C" int pb_kernel_clusters_fit(const struct pb_kernel_clusters *clusters, int *count_out)
 {
     cudaLaunchAttribute attribute;
-    cudaLaunchConfig_t config = pb_cluster_launch(clusters, &attribute);
-    int count = 0;
-    cudaError_t code = cudaFuncSetAttribute(
-        pb_cluster_sms, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)clusters->shared_bytes);
+    cudaLaunchConfig_t config = pb_cluster_config(clusters, PB_CLUSTER_SMS_THREADS, &attribute);
+    cudaError_t code = pb_cluster_allow(pb_cluster_sms, clusters);
 
-    /* Clusters of 16 run on some devices only: those take this attribute. */
-    if (code == cudaSuccess)
-        code = cudaFuncSetAttribute(pb_cluster_sms, cudaFuncAttributeNonPortableClusterSizeAllowed,
-                                    clusters->size > 8);
-    if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveClusters(&count, pb_cluster_sms, &config);
-    if (code == cudaErrorInvalidClusterSize || code == cudaErrorNotSupported ||
-        code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration) {
-        cudaGetLastError();
-        code = cudaSuccess;
-        count = 0;
-    }
-    *count_out = count;
-    return (int)code;
+    return (int)pb_cluster_count(code, pb_cluster_sms, &config, count_out);
 }
 
 extern "C" int pb_kernel_clusters(const struct pb_kernel_clusters *clusters)
 {
     cudaLaunchAttribute attribute;
-    cudaLaunchConfig_t config = pb_cluster_launch(clusters, &attribute);
+    cudaLaunchConfig_t config = pb_cluster_config(clusters, PB_CLUSTER_SMS_THREADS, &attribute);
 
     return (int)cudaLaunchKernelEx(&config, pb_cluster_sms, *clusters);
 }
