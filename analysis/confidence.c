@@ -32,6 +32,14 @@ double pb_votes_confidence(const struct pb_votes *votes)
     return (votes->agreeing + 1.0) / (votes->seen + 2.0);
 }
 
+double pb_confidence_of_one(void)
+{
+    struct pb_votes votes = {0, 0};
+
+    pb_votes_add(&votes, true);
+    return pb_votes_confidence(&votes);
+}
+
 /* Which family a parameter is of: the first row that fits; an empty text fits all. */
 static const struct {
     const char *memory; /* begins with */

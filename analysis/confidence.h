@@ -46,6 +46,9 @@ void pb_votes_contradict(struct pb_votes *votes);
 /* The share of the votes, 0 to 1. */
 double pb_votes_confidence(const struct pb_votes *votes);
 
+/* Of a figure that was measured once: nothing has contradicted it, nor confirmed it. */
+double pb_confidence_of_one(void);
+
 /* Kinds of values whose votes mean the same. */
 enum pb_value_family {
     PB_FAMILY_TIME,      /* latencies, penalties, clocks */

@@ -320,6 +320,14 @@ void pb_table_begin(FILE *table, const char *caption)
     fputs("</caption>\n<tr>", table);
 }
 
+void pb_table_number(FILE *table, double value)
+{
+    char text[32];
+
+    pb_quantity_plain(text, sizeof(text), value);
+    fprintf(table, "<td>%s", text);
+}
+
 void pb_table_head(FILE *table, const char *label, const char *unit)
 {
     fputs("<th scope=col>", table);

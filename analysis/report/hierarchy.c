@@ -492,14 +492,6 @@ static double draw_all(const struct pb_figure_case *at)
 
 /* ---- all parameters as a table ---- */
 
-static void write_number(FILE *table, double value)
-{
-    char text[32];
-
-    pb_quantity_plain(text, sizeof(text), value);
-    fprintf(table, "<td>%s", text);
-}
-
 static void write_table(const struct pb_figure_case *at)
 {
     const struct pb_report_device *device = &at->report->devices[at->device];
@@ -525,8 +517,8 @@ static void write_table(const struct pb_figure_case *at)
             pb_markup_text(table, parameter->reason);
             continue;
         }
-        write_number(table, parameter->low);
-        write_number(table, parameter->high);
+        pb_table_number(table, parameter->low);
+        pb_table_number(table, parameter->high);
         fprintf(table, "<td>%.3f<td>", parameter->confidence);
     }
     fputs("</table>\n", table);

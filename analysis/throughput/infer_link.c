@@ -27,15 +27,6 @@
 #include "analysis/statistics/sample.h"
 #include "analysis/statistics/sort.h"
 
-/* A figure that was measured once: nothing has contradicted it, nor confirmed it. */
-static double confidence_of_one(void)
-{
-    struct pb_votes votes = {0, 0};
-
-    pb_votes_add(&votes, true);
-    return pb_votes_confidence(&votes);
-}
-
 enum { HOST_AXES = 3 };
 
 /* The cell of the host's matrix by labels[HOST_AXES]; NaN when one is not there. */
@@ -76,7 +67,7 @@ enum pb_status pb_infer_host_latency(const struct pb_case *at, struct pb_error *
         pb_parameter_set_number(
             pb_case_answer(at, answers[i]),
             (struct pb_estimate){value, fmin(value, cell_of(matrix, least)), value},
-            confidence_of_one(), "transfers of 4 bytes, pinned memory: median, and the least");
+            pb_confidence_of_one(), "transfers of 4 bytes, pinned memory: median, and the least");
     }
     return status;
 }
@@ -95,7 +86,7 @@ enum pb_status pb_infer_host_together(const struct pb_case *at, struct pb_error 
         double value = cell_of(matrix, rate);
 
         pb_parameter_set_number(pb_case_answer(at, answers[i]),
-                                (struct pb_estimate){value, value, value}, confidence_of_one(),
+                                (struct pb_estimate){value, value, value}, pb_confidence_of_one(),
                                 "transfers of 64 MiB, pinned memory, %.0f devices at once",
                                 cell_of(matrix, devices));
     }
@@ -118,7 +109,7 @@ static void state_peers(struct pb_parameter *answer, const struct pb_matrix *mat
 
         values[i] = (struct pb_estimate){value, value, value};
     }
-    pb_parameter_set_list(answer, values, peers, confidence_of_one(), "%s", method);
+    pb_parameter_set_list(answer, values, peers, pb_confidence_of_one(), "%s", method);
 }
 
 static enum pb_status check_peers(const struct pb_matrix *matrix, struct pb_error *err)
@@ -200,7 +191,7 @@ static enum pb_status state_chases(const struct pb_case *at, const char *answer,
                                 row * pb_axes_step(matrix, 1) + column * pb_axes_step(matrix, 2),
                             lines, recording->overhead_cycles, &values[i], err);
     if (status == PB_OK)
-        pb_parameter_set_list(pb_case_answer(at, answer), values, peers, confidence_of_one(),
+        pb_parameter_set_list(pb_case_answer(at, answer), values, peers, pb_confidence_of_one(),
                               "%s: median of %zu lines of each other device", method, lines);
     return status;
 }
@@ -245,7 +236,7 @@ static void state_copies(struct pb_parameter *answer, const struct pb_matrix *ma
             best = fmax(best, cells[j]);
         values[i] = (struct pb_estimate){best, best, best};
     }
-    pb_parameter_set_list(answer, values, peers, confidence_of_one(), "%s", method);
+    pb_parameter_set_list(answer, values, peers, pb_confidence_of_one(), "%s", method);
 }
 
 enum pb_status pb_infer_peer_copy(const struct pb_case *at, struct pb_error *err)
