@@ -18,6 +18,7 @@
 #include "cli/model_device.h"
 #include "cli/model_report.h"
 #include "cli/model_trace.h"
+#include "cli/terminal.h"
 
 struct options {
     const char *cache, *from, *device, *compare, *json;
@@ -76,12 +77,6 @@ static void show_progress(void *context, uint64_t accesses)
     fprintf(stderr, "\r%llu million accesses \033[K", (unsigned long long)(accesses / 1000000));
 }
 
-static void clear_progress(void)
-{
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
-}
-
 /* Without a schedule in the trace the device has to say how many SMs share the blocks. */
 static enum pb_status check_sms(const struct model_run *run, const struct pb_kernel *kernel,
                                 const char *path, struct pb_error *err)
@@ -104,7 +99,7 @@ static enum pb_status explain_kernel(struct model_run *run, const char *path,
 
     if (status == PB_OK)
         status = pb_explain(trace, machine, &run->predict, &explanation, err);
-    clear_progress();
+    pb_terminal_clear_line(stderr);
     if (status != PB_OK)
         return status;
     run->kernel_count++;
@@ -118,7 +113,7 @@ static enum pb_status explain_kernel(struct model_run *run, const char *path,
         status = pb_compare_kernel(run->compare, trace, machine, &run->predict,
                                    &explanation.prediction, err);
     pb_explanation_clear(&explanation);
-    clear_progress();
+    pb_terminal_clear_line(stderr);
     return status;
 }
 
