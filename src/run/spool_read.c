@@ -334,6 +334,18 @@ enum pb_status pb_spool_list(const char *dir, struct pb_spool_files *files_out,
     return PB_OK;
 }
 
+enum pb_status pb_spool_refuse_left(const char *dir, const char *remedies, struct pb_error *err)
+{
+    struct pb_spool_files files = {NULL, 0};
+    enum pb_status status = access(dir, F_OK) == 0 ? pb_spool_list(dir, &files, err) : PB_OK;
+
+    if (status == PB_OK && files.count > 0)
+        status = pb_fail(err, PB_EXISTS, "%s: holds the results of a run that did not end; %s", dir,
+                         remedies);
+    pb_spool_files_clear(&files);
+    return status;
+}
+
 enum pb_status pb_spool_find(const char *path, struct pb_spool_file *file_out, struct pb_error *err)
 {
     int folder = pb_folder_length(path);

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "core/claim.h"
 #include "core/time.h"
@@ -186,7 +185,6 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
 /* Refuses what would end badly, before the device is disturbed. */
 static enum pb_status check_places(struct alone *alone, struct pb_error *err)
 {
-    struct pb_spool_files files = {NULL, 0};
     enum pb_status status = pb_fleet_may_create(alone->path, err);
 
     if (status == PB_OK)
@@ -195,15 +193,9 @@ static enum pb_status check_places(struct alone *alone, struct pb_error *err)
         alone->spool_dir = NULL;
         status = pb_fail(err, PB_NO_MEMORY, "%s: out of memory", alone->path);
     }
-    if (status != PB_OK || access(alone->spool_dir, F_OK) != 0)
-        return status;
-    status = pb_spool_list(alone->spool_dir, &files, err);
-    if (status == PB_OK && files.count > 0)
-        status = pb_fail(err, PB_EXISTS,
-                         "%s: holds the results of a run that did not end; plumb-merge saves it, "
-                         "removing it forgets it",
-                         alone->spool_dir);
-    pb_spool_files_clear(&files);
+    if (status == PB_OK)
+        status = pb_spool_refuse_left(alone->spool_dir,
+                                      "plumb-merge saves it, removing it forgets it", err);
     return status;
 }
 
