@@ -220,11 +220,11 @@ enum pb_status pb_reader_check_analysis(struct pb_reader *reader, const char *ve
 /* The same, row by row as they come, so that their number is no matter. */
 struct pb_parameter_source {
     void *context;
-    /* Fills up to `room` rows; *count_out 0 at the end. */
-    enum pb_status (*next)(void *context, struct pb_parameter_row *rows, size_t room,
+    /* Fills up to `capacity` rows; *count_out 0 at the end. */
+    enum pb_status (*next)(void *context, struct pb_parameter_row *rows, size_t capacity,
                            size_t *count_out, struct pb_error *err);
     /* The same for /analysis/agreement; NULL: what the file has of it goes. */
-    enum pb_status (*next_agreement)(void *context, struct pb_agreement_row *rows, size_t room,
+    enum pb_status (*next_agreement)(void *context, struct pb_agreement_row *rows, size_t capacity,
                                      size_t *count_out, struct pb_error *err);
     /* What devices are compared by, and the version of the analysis; NULL: neither is stored. */
     const struct pb_stored_metrics *metrics;

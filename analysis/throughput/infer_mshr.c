@@ -108,7 +108,7 @@ static void weigh(const struct search *search, double second, struct finding *fi
 static unsigned most_in_flight(const struct search *search)
 {
     const struct pb_bursts *bursts = search->bursts;
-    double room =
+    double issues =
         (bursts->latency_cycles - bursts->overhead_cycles) / fmax(bursts->issue_cycles, 0.01);
     unsigned most = 0;
 
@@ -127,8 +127,8 @@ static unsigned most_in_flight(const struct search *search)
             most = under_way > most ? under_way : most;
         }
     }
-    if (search->of_sm && room < (double)most)
-        most = (unsigned)(issue_share * room) + 1;
+    if (search->of_sm && issues < (double)most)
+        most = (unsigned)(issue_share * issues) + 1;
     return most < LIMIT_MAX ? most : LIMIT_MAX;
 }
 

@@ -243,12 +243,12 @@ static double little_of(const struct pb_case *at, const struct peak *peak, size_
 {
     const struct pb_matrix *matrix = &peak->recording->matrix;
     double threads = place_on(matrix, cell, "cta_count") * place_on(matrix, cell, "cta_size");
-    double room = (double)at->info->sm_count * at->info->max_threads_per_sm;
+    double resident_threads = (double)at->info->sm_count * at->info->max_threads_per_sm;
     double latency_ns = pb_parameters_number(at->parameters, "dram", "latency_ns");
     double reads = read_share(at->inference->tests[0]);
 
-    if (room > 0.0)
-        threads = fmin(threads, room);
+    if (resident_threads > 0.0)
+        threads = fmin(threads, resident_threads);
     return threads * place_on(matrix, cell, "ilp") * word_bytes(peak) /
            (matrix->values[cell] * reads * latency_ns * 1e-9);
 }

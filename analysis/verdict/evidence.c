@@ -52,7 +52,7 @@ struct work {
     size_t *metrics; /* of the domains, with a measured scale */
     size_t metric_count;
     double *numbers; /* one per pair */
-    size_t pair_room;
+    size_t pair_capacity;
     double *ratios;
     bool *is_sick;             /* of every member */
     size_t *node_of, *slot_of; /* of every member, counted from 0 */
@@ -106,8 +106,8 @@ static size_t collect_pairs(const struct work *work, size_t metric)
     size_t pairs = 0;
 
     for (size_t i = 0; i < work->count; i++)
-        for (size_t j = i + 1; j < work->count && pairs < work->pair_room && same_host(work, i, j);
-             j++) {
+        for (size_t j = i + 1;
+             j < work->count && pairs < work->pair_capacity && same_host(work, i, j); j++) {
             double apart = score_of(work, i, metric)->sigmas - score_of(work, j, metric)->sigmas;
 
             if (isfinite(apart) && is_usual(work, i, metric) && is_usual(work, j, metric))
@@ -317,8 +317,8 @@ static enum pb_status start(struct work *work, const struct pb_group *group, uns
 
     work->count = group->member_count;
     work->by_host = malloc(work->count * sizeof(*work->by_host));
-    work->pair_room = PAIRS_A_DEVICE * work->count;
-    work->numbers = malloc(work->pair_room * sizeof(*work->numbers));
+    work->pair_capacity = PAIRS_A_DEVICE * work->count;
+    work->numbers = malloc(work->pair_capacity * sizeof(*work->numbers));
     work->metrics = malloc((metric_count + 1) * sizeof(*work->metrics));
     work->ratios = malloc((metric_count + 1) * sizeof(*work->ratios));
     work->node_of = malloc(work->count * sizeof(*work->node_of));

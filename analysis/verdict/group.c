@@ -284,15 +284,16 @@ enum pb_status pb_groups_make(const struct pb_features *features,
                               const struct pb_features *baseline, struct pb_group **groups_out,
                               size_t *count_out, size_t *group_of_out, struct pb_error *err)
 {
-    size_t room = features->device_count + (baseline != NULL ? baseline->device_count : 0);
+    size_t capacity = features->device_count + (baseline != NULL ? baseline->device_count : 0);
     size_t entry_count, count = 0;
-    struct entry *entries = calloc(room + 1, sizeof(*entries));
+    struct entry *entries = calloc(capacity + 1, sizeof(*entries));
     struct pb_group *groups = calloc(features->device_count + 1, sizeof(*groups));
     struct pb_uuids own = {0}, history = {0};
     enum pb_status status = PB_OK;
 
     if (entries == NULL || groups == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating groups of %zu devices", room);
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory allocating groups of %zu devices", capacity);
     if (status == PB_OK)
         status = pb_uuids_make(features, &own, err);
     if (status == PB_OK && baseline != NULL)

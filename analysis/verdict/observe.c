@@ -19,11 +19,11 @@ static void note_missing(struct pb_extractor *extractor, const char *test, const
     static const char more[] = "; …";
     char *missing = extractor->features->devices[extractor->device].missing;
     size_t length = strlen(missing), more_length = strlen(more);
-    size_t room = PB_MESSAGE_LENGTH - WORDS_BEFORE - more_length;
+    size_t limit = PB_MESSAGE_LENGTH - WORDS_BEFORE - more_length;
 
     if (length >= more_length && strcmp(missing + length - more_length, more) == 0)
         return;
-    if (length + strlen("; ") + strlen(test) + strlen(" ") + strlen(how) < room)
+    if (length + strlen("; ") + strlen(test) + strlen(" ") + strlen(how) < limit)
         snprintf(missing + length, PB_MESSAGE_LENGTH - length, "%s%s %s", length == 0 ? "" : "; ",
                  test, how);
     else

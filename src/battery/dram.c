@@ -40,7 +40,7 @@ static uint64_t loads_of(const struct pb_session *session)
 }
 
 /* Memory that the array of a turn may lie in. */
-static uint64_t room_of(const struct pb_session *session)
+static uint64_t available_bytes_of(const struct pb_session *session)
 {
     uint64_t half = session->info.memory_free_bytes / 2;
 
@@ -64,7 +64,7 @@ static enum pb_status take_near(struct pb_session *session, uint32_t sm, uint32_
                                 struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_chase_spec spec = chase_of(session, "near", sm, turn);
-    uint64_t places = room_of(session) / near_bytes;
+    uint64_t places = available_bytes_of(session) / near_bytes;
 
     spec.order = PB_ORDER_PAGES;
     spec.base_bytes = places > 0 ? (turn * session->info.sm_count + sm) % places * near_bytes : 0;
@@ -80,7 +80,7 @@ static enum pb_status take_far(struct pb_session *session, uint32_t sm, uint32_t
     struct pb_chase_spec spec = chase_of(session, "far", sm, turn);
 
     spec.order = PB_ORDER_RANDOM;
-    spec.footprint_bytes = room_of(session);
+    spec.footprint_bytes = available_bytes_of(session);
     spec.stride_bytes = spec.footprint_bytes / FAR_SLOTS;
     spec.stride_bytes -= spec.stride_bytes % 4096;
     if (spec.stride_bytes == 0)

@@ -185,10 +185,10 @@ static enum pb_status sweep_large(struct pb_session *session, enum pb_stream_kin
                                   struct pb_error *err)
 {
     const uint64_t most = (uint64_t)4 << 30, step = (uint64_t)1 << 20;
-    uint64_t room = session->info.memory_free_bytes / 8 / step * step;
+    uint64_t available = session->info.memory_free_bytes / 8 / step * step;
     const struct sweep sweep = {.kind = kind,
                                 .word_bytes = 16,
-                                .bytes = room < most ? room : most,
+                                .bytes = available < most ? available : most,
                                 .shapes = &large_shapes,
                                 .description = description,
                                 .repeats = LARGE_REPEATS};

@@ -21,13 +21,13 @@ enum {
 
 static size_t pairs_of(const struct pb_session *session, enum pb_path path)
 {
-    uint64_t room = session->info.memory_free_bytes / 2, pairs;
+    uint64_t available = session->info.memory_free_bytes / 2, pairs;
 
     if (path == PB_PATH_SHARED)
-        room = session->info.shared_per_cta_bytes / 2;
+        available = session->info.shared_per_cta_bytes / 2;
     if (path == PB_PATH_CONSTANT)
-        room = session->info.constant_bytes;
-    pairs = room / LARGE_BYTES;
+        available = session->info.constant_bytes;
+    pairs = available / LARGE_BYTES;
     return pairs < PAIRS ? (size_t)pairs : PAIRS;
 }
 

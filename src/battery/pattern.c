@@ -70,13 +70,13 @@ struct plan {
 };
 
 /* Much memory: far-reaching TLBs, and an L2 of two sides. */
-static struct shape large_shape(uint64_t room)
+static struct shape large_shape(uint64_t available)
 {
     struct shape shape = {.page_bytes = 32 * mib,
                           .near_pages = {1024, 256, 64},
                           .fresh_rounds = 128, /* DRAM's latencies scatter by a quarter */
                           .fresh_bytes = mib / 256};
-    uint64_t pages = (room - reserve_bytes) / shape.page_bytes;
+    uint64_t pages = (available - reserve_bytes) / shape.page_bytes;
 
     shape.pages = (size_t)(pages < 4096 ? pages : 4096);
     for (size_t i = 0; i < NEARS; i++)
@@ -85,7 +85,7 @@ static struct shape large_shape(uint64_t room)
     return shape;
 }
 
-static struct shape small_shape(uint64_t room, uint64_t page_bytes)
+static struct shape small_shape(uint64_t available, uint64_t page_bytes)
 {
     struct shape shape = {.page_bytes = page_bytes,
                           .pages = 96,
@@ -95,7 +95,7 @@ static struct shape small_shape(uint64_t room, uint64_t page_bytes)
 
     if (page_bytes > 2 * mib) /* active pages change among them: M16 5.2 */
         return shape;
-    shape.switches = (size_t)(room / active_bytes);
+    shape.switches = (size_t)(available / active_bytes);
     shape.switches = shape.switches > 0 ? shape.switches - 1 : 0;
     if (shape.switches > SWITCHES_MAX)
         shape.switches = SWITCHES_MAX;
@@ -257,23 +257,23 @@ static enum pb_status take_shape(struct pb_session *session, const struct shape 
     return status;
 }
 
-static enum pb_status take_room(struct pb_session *session, uint64_t room_bytes,
-                                struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_available(struct pb_session *session, uint64_t available_bytes,
+                                     struct pb_recording *recording, struct pb_error *err)
 {
-    struct shape shape = small_shape(room_bytes, 2 * mib);
+    struct shape shape = small_shape(available_bytes, 2 * mib);
     enum pb_status status;
 
-    if (room_bytes >= large_bytes) {
-        shape = large_shape(room_bytes);
+    if (available_bytes >= large_bytes) {
+        shape = large_shape(available_bytes);
         return take_shape(session, &shape, recording, err);
     }
-    if (shape.pages * shape.page_bytes > room_bytes)
+    if (shape.pages * shape.page_bytes > available_bytes)
         return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
-                       (unsigned long long)room_bytes);
+                       (unsigned long long)available_bytes);
     status = take_shape(session, &shape, recording, err);
     for (uint64_t page = 4 * mib; page <= 32 * mib && status == PB_OK; page *= 2) {
-        shape = small_shape(room_bytes, page);
-        if (shape.pages * page <= room_bytes)
+        shape = small_shape(available_bytes, page);
+        if (shape.pages * page <= available_bytes)
             status = take_shape(session, &shape, recording, err);
     }
     return status;
@@ -283,12 +283,12 @@ static enum pb_status take_room(struct pb_session *session, uint64_t room_bytes,
 enum pb_status pb_test_latency_pattern(struct pb_session *session, struct pb_recording *recording,
                                        struct pb_error *err)
 {
-    uint64_t room_bytes = session->info.memory_free_bytes;
-    enum pb_status status = take_room(session, room_bytes, recording, err);
+    uint64_t available_bytes = session->info.memory_free_bytes;
+    enum pb_status status = take_available(session, available_bytes, recording, err);
 
-    while (status == PB_NO_MEMORY && room_bytes > active_bytes) {
-        room_bytes /= 2;
-        status = take_room(session, room_bytes, recording, err);
+    while (status == PB_NO_MEMORY && available_bytes > active_bytes) {
+        available_bytes /= 2;
+        status = take_available(session, available_bytes, recording, err);
     }
     return status;
 }

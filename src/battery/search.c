@@ -216,12 +216,12 @@ static enum pb_status find_small_l2(struct pb_session *session, struct pb_search
                                     struct pb_error *err)
 {
     uint64_t most = search->limit_bytes / (search->exact ? 3 : 12); /* the driver's size; 1/4 */
-    size_t room = 2 * most / search->stride_bytes;
-    uint64_t *offsets = malloc(room * sizeof(*offsets));
+    size_t capacity = 2 * most / search->stride_bytes;
+    uint64_t *offsets = malloc(capacity * sizeof(*offsets));
     enum pb_status status;
 
     if (offsets == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory listing %zu loads", room);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory listing %zu loads", capacity);
     status = grow_array(session, search, most, offsets, recording, next_cycles_out, err);
     free(offsets);
     return status;

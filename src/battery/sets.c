@@ -40,7 +40,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 }
 
 /* Memory that X may lie in. */
-static uint64_t room_of(const struct pb_session *session, const struct pb_search *search)
+static uint64_t available_bytes_of(const struct pb_session *session, const struct pb_search *search)
 {
     if (search->target->path == PB_PATH_CONSTANT)
         return session->info.constant_bytes;
@@ -146,12 +146,12 @@ static enum pb_status take_far(struct pb_session *session, const struct pb_searc
                                const char *phase, uint64_t *offsets, size_t lines,
                                struct pb_recording *recording, struct pb_error *err)
 {
-    uint64_t room = room_of(session, search), line = search->stride_bytes;
+    uint64_t available = available_bytes_of(session, search), line = search->stride_bytes;
     uint64_t end = (lines + candidate_count(session, search, lines)) * line;
     enum pb_status status = PB_OK;
 
     for (uint64_t x = (uint64_t)1 << HIGH_BIT; x >= end && status == PB_OK; x /= 2) {
-        if (x + line <= room)
+        if (x + line <= available)
             status = take_conflict(session, search, phase, offsets, lines, x, recording, err);
         status = is_out_of_reach(status) ? PB_OK : status;
     }
@@ -162,7 +162,7 @@ static enum pb_status take_candidates(struct pb_session *session, const struct p
                                       const char *phase, uint64_t *offsets, size_t lines,
                                       struct pb_recording *recording, struct pb_error *err)
 {
-    uint64_t room = room_of(session, search), line = search->stride_bytes;
+    uint64_t available = available_bytes_of(session, search), line = search->stride_bytes;
     uint64_t end = (lines + candidate_count(session, search, lines)) * line;
     struct batch batch;
     enum pb_status status = take_far(session, search, phase, offsets, lines, recording, err);
@@ -170,7 +170,7 @@ static enum pb_status take_candidates(struct pb_session *session, const struct p
     if (status != PB_OK)
         return status;
     status = open_batch(&batch, lines, err);
-    for (uint64_t x = lines * line; x < end && x + line <= room && status == PB_OK; x += line)
+    for (uint64_t x = lines * line; x < end && x + line <= available && status == PB_OK; x += line)
         status = add_conflict(session, &batch, search, phase, offsets, lines, x, recording, err);
     if (status == PB_OK)
         status = take_batch(session, &batch, recording, err);
@@ -183,13 +183,13 @@ static enum pb_status take_shuffled(struct pb_session *session, const struct pb_
                                     uint64_t *offsets, size_t lines, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    uint64_t room = room_of(session, search), line = search->stride_bytes;
+    uint64_t available = available_bytes_of(session, search), line = search->stride_bytes;
     size_t count = candidate_count(session, search, lines);
     struct batch batch;
     enum pb_status status = open_batch(&batch, lines, err);
 
     count = count / 2 < SHUFFLED_MAX ? count / 2 : SHUFFLED_MAX;
-    for (size_t i = 0; i < count && (lines + i + 1) * line <= room && status == PB_OK; i++) {
+    for (size_t i = 0; i < count && (lines + i + 1) * line <= available && status == PB_OK; i++) {
         pb_order_shuffle(offsets, lines, session->seed + i);
         status = add_conflict(session, &batch, search, "conflict_shuffled", offsets, lines,
                               (lines + i) * line, recording, err);

@@ -186,8 +186,8 @@ static enum pb_status take_far_pairs(struct pb_session *session, uint32_t sm, co
 static enum pb_status take_translations(struct pb_session *session, const struct phase *phase,
                                         struct pb_recording *recording, struct pb_error *err)
 {
-    uint64_t room = session->info.memory_free_bytes - reserve_bytes;
-    struct load_pairs load_pairs = {.phase = phase, .pages = room / far_page_bytes};
+    uint64_t available = session->info.memory_free_bytes - reserve_bytes;
+    struct load_pairs load_pairs = {.phase = phase, .pages = available / far_page_bytes};
     enum pb_status status = PB_NO_MEMORY;
 
     if (load_pairs.pages > FAR_PAGES_MAX)

@@ -74,7 +74,7 @@ static enum pb_status take_reference(struct pb_session *session, struct pb_recor
 }
 
 /* Slots closer than 2 MiB, not far: to see whether pages are that small. */
-static enum pb_status take_fine(struct pb_session *session, uint64_t room,
+static enum pb_status take_fine(struct pb_session *session, uint64_t available,
                                 struct pb_recording *recording, struct pb_error *err)
 {
     static const uint64_t span_bytes = (uint64_t)256 << 20;
@@ -82,7 +82,7 @@ static enum pb_status take_fine(struct pb_session *session, uint64_t room,
         const char *phase;
         uint64_t stride_bytes;
     } fine[] = {{"fine64k", 64 * kib}, {"fine512k", 512 * kib}};
-    uint64_t span = room < span_bytes ? room : span_bytes;
+    uint64_t span = available < span_bytes ? available : span_bytes;
 
     for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
         struct pb_tlb_sweep sweep = {.phase = fine[i].phase,
@@ -100,15 +100,15 @@ static enum pb_status take_fine(struct pb_session *session, uint64_t room,
 }
 
 /* Pages so far apart, as many as there is room for; *spanned_out grows to what they span. */
-static enum pb_status take_stride(struct pb_session *session, uint64_t stride_mib, uint64_t room,
-                                  struct pb_recording *recording, uint64_t *spanned_out,
-                                  struct pb_error *err)
+static enum pb_status take_stride(struct pb_session *session, uint64_t stride_mib,
+                                  uint64_t available, struct pb_recording *recording,
+                                  uint64_t *spanned_out, struct pb_error *err)
 {
     struct pb_tlb_sweep sweep = {.phase = pb_tlb_sweep_phase(stride_mib * mib),
                                  .stride_bytes = stride_mib * mib,
                                  .each_pages = stride_mib == 2 ? EACH_PAGES : EACH_PAGES_FAR,
                                  .per_octave = PER_OCTAVE,
-                                 .most_pages = room / (stride_mib * mib),
+                                 .most_pages = available / (stride_mib * mib),
                                  .record_loads = PB_TLB_SWEEP_LOADS};
     enum pb_status status = take_plain(session, &sweep, recording, err);
 
@@ -125,17 +125,17 @@ static enum pb_status take_stride(struct pb_session *session, uint64_t stride_mi
 enum pb_status pb_test_tlb_reach(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    uint64_t room = pb_tlb_sweep_bytes_max(session), spanned = 0;
+    uint64_t available = pb_tlb_sweep_bytes_max(session), spanned = 0;
     enum pb_status status = take_reference(session, recording, err);
 
-    if (status == PB_OK && room < 4 * mib)
+    if (status == PB_OK && available < 4 * mib)
         return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
                        (unsigned long long)session->info.memory_free_bytes);
     for (uint64_t stride_mib = 2; stride_mib <= 64 && status == PB_OK; stride_mib *= 2)
-        if (room >= 2 * stride_mib * mib)
-            status = take_stride(session, stride_mib, room, recording, &spanned, err);
+        if (available >= 2 * stride_mib * mib)
+            status = take_stride(session, stride_mib, available, recording, &spanned, err);
     if (status == PB_OK)
-        status = take_fine(session, room, recording, err);
+        status = take_fine(session, available, recording, err);
     if (status == PB_OK)
         snprintf(recording->message, sizeof(recording->message),
                  "swept up to %llu MiB of the %llu MiB that were free",

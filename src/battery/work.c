@@ -54,14 +54,14 @@ static enum pb_status open_matrix(const struct pb_session *session, const struct
  */
 static bool fit(const struct pb_session *session, struct pb_work *work)
 {
-    uint64_t step = pb_work_step_bytes(work), room = work->bytes, wanted = work->bytes;
+    uint64_t step = pb_work_step_bytes(work), available = work->bytes, wanted = work->bytes;
 
     if (work->kind == PB_WORK_SHARED && session->info.shared_per_cta_bytes > 0)
-        room = session->info.shared_per_cta_bytes;
+        available = session->info.shared_per_cta_bytes;
     if (work->kind == PB_WORK_L1 && session->hints[PB_CACHE_L1].edge_bytes > 0)
-        room = session->hints[PB_CACHE_L1].edge_bytes;
-    if (room < wanted)
-        work->bytes = room / step * step;
+        available = session->hints[PB_CACHE_L1].edge_bytes;
+    if (available < wanted)
+        work->bytes = available / step * step;
     if (work->bytes == 0)
         return false;
     work->repeats = (uint32_t)(work->repeats * wanted / work->bytes) | 1;

@@ -56,7 +56,7 @@ static bool is_to_peer(const struct pb_link *link)
 }
 
 /* On either device. */
-static uint64_t room_bytes(const struct pb_link *link)
+static uint64_t needed_bytes(const struct pb_link *link)
 {
     return link->kind == PB_LINK_BOTH_PEER ? 2 * link->bytes : link->bytes;
 }
@@ -158,7 +158,7 @@ static enum pb_status allocate_by_context(struct run *run)
     enum pb_status status = check(run, cudaSetDevice(run->peer_ordinal), "cudaSetDevice");
 
     if (status == PB_OK)
-        status = check(run, cudaMalloc(&run->peer_memory, room_bytes(run->link)), "cudaMalloc");
+        status = check(run, cudaMalloc(&run->peer_memory, needed_bytes(run->link)), "cudaMalloc");
     cudaSetDevice(run->cuda->ordinal);
     run->peer_address = (uint64_t)(uintptr_t)run->peer_memory;
     return status;
@@ -183,7 +183,7 @@ static enum pb_status open_peer(struct run *run)
 
     if (status != PB_OK)
         return status;
-    status = pb_cuda_peer_open(run->cuda, run->peer_ordinal, room_bytes(run->link), &run->mapped,
+    status = pb_cuda_peer_open(run->cuda, run->peer_ordinal, needed_bytes(run->link), &run->mapped,
                                run->err);
     run->peer_address = pb_cuda_mapping_address(run->mapped);
     if (status == PB_UNSUPPORTED || status == PB_DEVICE) {
@@ -388,7 +388,7 @@ enum pb_status pb_cuda_link(struct pb_device *device, const struct pb_link *link
     if (status == PB_OK)
         status = check_request(link, err);
     if (status == PB_OK)
-        status = pb_cuda_reserve(run.cuda, &run.own, room_bytes(link), "a transfer", err);
+        status = pb_cuda_reserve(run.cuda, &run.own, needed_bytes(link), "a transfer", err);
     run.salt = ++run.cuda->salt;
     if (status == PB_OK)
         status = pb_link_has_peer(link) ? set_up_peer(&run) : set_up_host(&run);

@@ -44,12 +44,12 @@ static uint64_t carveout_of(const struct pb_chase *chase)
 /* Loads recorded per launch; shared memory under test leaves less room for the record. */
 static uint64_t window_of(const struct pb_sim_device *device, const struct pb_chase *chase)
 {
-    uint64_t window = pb_sim_memory_window(device->profile, chase->path), room;
+    uint64_t window = pb_sim_memory_window(device->profile, chase->path), available;
 
     if (chase->path != PB_PATH_SHARED)
         return window;
-    room = pb_sim_limits_shared_per_cta(device->profile) - pb_sim_chase_footprint(chase);
-    return room / RECORD_BYTES;
+    available = pb_sim_limits_shared_per_cta(device->profile) - pb_sim_chase_footprint(chase);
+    return available / RECORD_BYTES;
 }
 
 /* Where a slot is on this way: elsewhere for the caches when it is mapped twice, or in a tile. */

@@ -56,7 +56,7 @@ static enum pb_status find_peer(const struct pb_sim_device *device, const char *
 static enum pb_status check_link(const struct pb_sim_device *device, const struct pb_link *link,
                                  struct pb_error *err)
 {
-    uint64_t room = pb_sim_limits_free_bytes(device->profile);
+    uint64_t available = pb_sim_limits_free_bytes(device->profile);
     enum pb_status status = pb_sim_device_check(device, err);
 
     if (status != PB_OK)
@@ -65,9 +65,9 @@ static enum pb_status check_link(const struct pb_sim_device *device, const struc
         return pb_fail(err, PB_INVALID, "link: unknown kind %d", (int)link->kind);
     if (link->bytes == 0 || link->repeats == 0)
         return pb_fail(err, PB_INVALID, "link: nothing to move");
-    if (link->bytes > room)
+    if (link->bytes > available)
         return pb_fail(err, PB_NO_MEMORY, "link: %llu bytes asked for, %llu there",
-                       (unsigned long long)link->bytes, (unsigned long long)room);
+                       (unsigned long long)link->bytes, (unsigned long long)available);
     return pb_link_has_peer(link) ? find_peer(device, link->peer, err) : PB_OK;
 }
 
