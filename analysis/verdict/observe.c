@@ -46,7 +46,7 @@ static void add_to_digest(struct pb_feature_row *device, const char *test, uint6
     device->tests += hash;
 }
 
-static void look_at(struct pb_extractor *extractor, const struct pb_recording *recording)
+static void observe_recording(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     if (recording->outcome == PB_TEST_UNSUPPORTED)
         return; /* as with every device of its model; a lone one lacks numbers that others have */
@@ -78,7 +78,7 @@ static void look_at_tests(struct pb_extractor *extractor)
         add_to_digest(&extractor->features->devices[extractor->device], metric_source->tests[i],
                       extractor->method_versions[i]);
         if (status == PB_OK)
-            look_at(extractor, &recording);
+            observe_recording(extractor, &recording);
         else if (status == PB_NO_MEMORY)
             extractor->status = pb_fail(extractor->err, status, "%s", err.message);
         else

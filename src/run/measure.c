@@ -35,7 +35,7 @@ static enum pb_status check_faults(const char *const *specs, size_t count, struc
     return PB_OK;
 }
 
-/* What only simulated devices have must not be asked of silicon, nor twice. */
+/* What only simulated devices have must not be asked of hardware, nor twice. */
 static enum pb_status check_simulation(const struct pb_test_selection *selection,
                                        const char *backend, struct pb_error *err)
 {
@@ -159,9 +159,9 @@ static enum pb_status load_plan(struct pb_probe_setup *measure, struct pb_error 
 }
 
 /* The device of a simulated fleet that stands at this rank. */
-static enum pb_status open_seat(struct pb_probe_setup *measure, int64_t rank,
-                                struct pb_session *session_out, struct pb_opened *opened,
-                                struct pb_error *err)
+static enum pb_status open_assigned(struct pb_probe_setup *measure, int64_t rank,
+                                    struct pb_session *session_out, struct pb_opened *opened,
+                                    struct pb_error *err)
 {
     struct pb_device_request request = {.selector = NULL};
     struct pb_fleet_device device;
@@ -203,7 +203,7 @@ enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selec
     };
     struct pb_opened opened = {.uuid = ""};
     enum pb_status status = selection->fleet != NULL
-                                ? open_seat(measure, rank, session_out, &opened, err)
+                                ? open_assigned(measure, rank, session_out, &opened, err)
                                 : open_request(measure, &request, session_out, &opened, err);
 
     if (status != PB_OK)

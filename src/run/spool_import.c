@@ -148,7 +148,7 @@ static enum pb_status begin_plan(struct reading *reading, const struct pb_frame 
 }
 
 /* A spool whose PLAN is damaged: frames say themselves which device they are of. */
-static void guess_plan(struct reading *reading, const struct pb_test_report *report)
+static void reconstruct_plan(struct reading *reading, const struct pb_test_report *report)
 {
     reading->plan = (struct pb_plan){.rank_count = 0};
     reading->plan.member.rank = reading->file->rank < 0 ? 0 : reading->file->rank;
@@ -166,7 +166,7 @@ static enum pb_status read_result(struct reading *reading, const struct pb_frame
     enum pb_status status = pb_message_read_test(frame->message, &report, &cause);
 
     if (status == PB_OK && !reading->has_plan && frame->type != PB_FRAME_MEMBER)
-        guess_plan(reading, &report);
+        reconstruct_plan(reading, &report);
     if (status == PB_OK && frame->type == PB_FRAME_MEMBER) {
         reading->has_ended = reading->has_plan;
         reading->member = report;

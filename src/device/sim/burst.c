@@ -96,7 +96,7 @@ static void look_up(struct pb_sim_device *device, const struct pb_burst *burst,
         pb_sim_route_prefill(&route, address_of(burst, i), &device->random);
     if (burst->flush)
         pb_sim_memory_flush(device->memory, 0);
-    pb_sim_memory_rush(device->memory);
+    pb_sim_memory_suspend_prefetch(device->memory);
     for (uint32_t load = 0; load < burst->loads; load++)
         for (uint32_t warp = 0; warp < burst->warps; warp++, line += burst->lanes)
             look_up_load(device, burst, &route, line,

@@ -106,12 +106,12 @@ void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes)
     cache->end_line = 0;
     cache->stream = (struct pb_sim_cache_stream){0, 0};
     cache->seen = (struct pb_sim_cache_extent){0, 0};
-    cache->is_rushed = cache->has_random_victim = false;
+    cache->prefetch_is_suspended = cache->has_random_victim = false;
 }
 
-void pb_sim_cache_rush(struct pb_sim_cache *cache)
+void pb_sim_cache_suspend_prefetch(struct pb_sim_cache *cache)
 {
-    cache->is_rushed = true;
+    cache->prefetch_is_suspended = true;
 }
 
 uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address)
@@ -259,7 +259,7 @@ static bool is_prefetched(struct pb_sim_cache *cache, uint64_t address)
     struct pb_sim_cache_stream *stream = &cache->stream;
     uint64_t sector_end = (address | (((uint64_t)1 << cache->sector_shift) - 1)) + 1;
 
-    if (cache->prefetch.bytes == 0 || cache->is_rushed)
+    if (cache->prefetch.bytes == 0 || cache->prefetch_is_suspended)
         return false;
     if (cache->prefetch.first_walk_only && !is_first_walk(&cache->seen, address, sector_end))
         return false;

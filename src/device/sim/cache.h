@@ -47,7 +47,7 @@ void pb_sim_cache_free(struct pb_sim_cache *cache); /* NULL is allowed */
 void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes);
 
 /* Loads come all at once, until the next start: what one of them made run ahead is late for all. */
-void pb_sim_cache_rush(struct pb_sim_cache *cache);
+void pb_sim_cache_suspend_prefetch(struct pb_sim_cache *cache);
 
 /* Looks an address up and fills it in when it is missing; true: it was there. */
 bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address,

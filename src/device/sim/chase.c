@@ -9,8 +9,8 @@
 
 enum {
     RECORD_BYTES = 12,
-    CALM_STEP = 256,      /* so exactly is it known when chance first chose a victim */
-    COPIED_PER_LOAD = 256 /* bytes, in the time of one simulated load */
+    DETERMINISTIC_STEP = 256, /* so exactly is it known when chance first chose a victim */
+    COPIED_PER_LOAD = 256     /* bytes, in the time of one simulated load */
 };
 
 /* Where launches that are repeated may go on instead. */
@@ -27,10 +27,10 @@ struct chase_state {
     struct pb_sim_route route, warm_route; /* the same, unless the chase crosses paths */
     uint64_t base_address;
     double tail_probability, tail_cycles;
-    size_t slot;   /* the next to load */
-    double cycles; /* of all loads so far */
-    uint64_t calm; /* loads of a launch, its prefill's included, before any victim was chosen at
-                      random */
+    size_t slot;            /* the next to load */
+    double cycles;          /* of all loads so far */
+    uint64_t deterministic; /* loads of a launch, its prefill's included, before any victim was
+                      chosen at random */
     struct checkpoint checkpoint;
     bool *kept;       /* of each slot, in launches that are repeated; NULL: nothing is known */
     bool is_all_seen; /* this launch has loaded every slot, so that what is kept is there */
@@ -177,11 +177,11 @@ static void launch(struct chase_state *state, uint64_t recorded)
     uint64_t end = prefill_of(state->chase) + state->chase->warm + recorded;
 
     begin(state);
-    state->calm = 0;
-    for (uint64_t at = 0; at < end; at += CALM_STEP) {
-        advance(state, at, at + below(at, at + CALM_STEP, end));
+    state->deterministic = 0;
+    for (uint64_t at = 0; at < end; at += DETERMINISTIC_STEP) {
+        advance(state, at, at + below(at, at + DETERMINISTIC_STEP, end));
         if (!has_random_victim(state))
-            state->calm = at + below(at, at + CALM_STEP, end);
+            state->deterministic = at + below(at, at + DETERMINISTIC_STEP, end);
     }
 }
 
@@ -193,7 +193,7 @@ static bool pays(const struct chase_state *state, const struct pb_sim_checkpoint
                  uint64_t launches)
 {
     return launches > 2 && state->tail_probability <= 0.0 &&
-           state->calm > pb_sim_checkpoint_bytes(checkpoint) / COPIED_PER_LOAD;
+           state->deterministic > pb_sim_checkpoint_bytes(checkpoint) / COPIED_PER_LOAD;
 }
 
 /* Loads of a launch after which every slot was loaded over its whole way. */
@@ -233,7 +233,7 @@ static void take_checkpoint(struct chase_state *state, uint64_t recorded, uint64
         return;
     note_kept(state, prefill_of(state->chase) + state->chase->warm + recorded);
     begin(state);
-    advance(state, 0, state->calm);
+    advance(state, 0, state->deterministic);
     checkpoint->slot = state->slot;
     checkpoint->cycles = state->cycles - before;
     state->cycles = before;
@@ -267,7 +267,8 @@ static void launch_again(struct chase_state *state, uint64_t recorded, uint64_t 
     pb_sim_checkpoint_restore(&checkpoint->caches);
     state->slot = checkpoint->slot;
     state->cycles += checkpoint->cycles;
-    advance_again(state, state->calm, prefill_of(state->chase) + state->chase->warm + recorded);
+    advance_again(state, state->deterministic,
+                  prefill_of(state->chase) + state->chase->warm + recorded);
 }
 
 /* An injected bit flip is noticed as on hardware: the pointer read is not the one that was written.

@@ -110,10 +110,10 @@ void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes)
         pb_sim_cache_start(memory->tlbs[i], UINT64_MAX);
 }
 
-void pb_sim_memory_rush(struct pb_sim_memory *memory)
+void pb_sim_memory_suspend_prefetch(struct pb_sim_memory *memory)
 {
     for (size_t i = 0; i < memory->profile->cache_count; i++)
-        pb_sim_cache_rush(memory->caches[i]);
+        pb_sim_cache_suspend_prefetch(memory->caches[i]);
 }
 
 static void route_caches(struct pb_sim_memory *memory, enum pb_path path,
