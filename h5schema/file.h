@@ -244,7 +244,7 @@ enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_
                                       struct pb_error *err);
 
 /*
- * Walks the whole file, data included, and calls complain() with one line for each violation.
+ * Checks the whole file, data included, and calls complain() with one line for each violation.
  * PB_INVALID: not a fleet file, or at least one complaint.
  */
 enum pb_status pb_file_validate(const char *path, void (*complain)(void *context, const char *line),

@@ -106,8 +106,8 @@ __device__ __forceinline__ uint32_t pb_pairs_expect(const struct pb_kernel_pairs
 }
 
 /*
- * Words of 16 bytes past L1, many at once; returns the sum of their quarters: of those that nobody
- * uses the compiler makes smaller loads.
+ * Words of 16 bytes past L1, many at once; returns the sum of their quarters: of those that are not
+ * used the compiler makes smaller loads.
  */
 __device__ __forceinline__ uint32_t pb_pairs_read(const struct pb_kernel_pairs &pairs,
                                                   uint32_t side)

@@ -80,7 +80,7 @@ static pb_shared_kernel pb_pick(uint32_t ilp)
     }
 }
 
-/* All shared memory that there is, and as much of it as the CTAs ask for. */
+/* All shared memory that there is, and as much of it as the CTAs request. */
 static int pb_configure_shared(pb_shared_kernel kernel,
                                const struct pb_kernel_shared_stream *stream)
 {

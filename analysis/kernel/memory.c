@@ -552,7 +552,7 @@ static bool merges(const struct pb_memory *memory)
 }
 
 /*
- * A request for what an SM of the same GPC has asked for, and what is not back yet, is merged with
+ * A request for what an SM of the same GPC has requested, and what is not back yet, is merged with
  * it, as a whole and up to MERGED_MAX of them: L2 does not see it (tests/gpu/merged_requests.cu).
  * Returns what goes on to L2; *ready_time_inout is when what was merged is back at least.
  */

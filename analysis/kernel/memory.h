@@ -101,10 +101,10 @@ struct pb_level_counts {
 /* Of an instruction, an allocation, or all. */
 struct pb_access_counts {
     uint64_t accesses;              /* of warps */
-    uint64_t sectors, lines, bytes; /* distinct ones of an access; bytes that lanes asked for */
+    uint64_t sectors, lines, bytes; /* distinct ones of an access; bytes that lanes requested */
     struct pb_level_counts l1, l2;  /* reads; what bypasses L1 has no count there */
     uint64_t
-        l2_merged; /* sectors that L1 missed and L2 did not see: merged with others under way */
+        l2_merged; /* sectors that L1 missed and L2 did not see: merged with outstanding ones */
 };
 
 /* What an instruction's lanes and its successive accesses in a warp are apart, most of the time. */

@@ -237,7 +237,7 @@ static double word_bytes(const struct peak *peak)
 
 /*
  * Bytes that the shape of a cell can have on their way at once, by those that its rate and the
- * latency ask for; NaN when something of it is not known.
+ * latency need; NaN when something of it is not known.
  */
 static double little_of(const struct pb_case *at, const struct peak *peak, size_t cell)
 {

@@ -90,7 +90,7 @@ static enum pb_status find_partners(const struct pb_matrix *matrix, size_t sms,
     partner = malloc(sms * sizeof(*partner));
     if (partner == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating partners of %zu SMs", sms);
-    memset(partner, 0xff, sms * sizeof(*partner)); /* SIZE_MAX: nobody */
+    memset(partner, 0xff, sms * sizeof(*partner)); /* SIZE_MAX: none */
     *clusters_out = join_partners(matrix, sms, partner, components);
     pb_union_find_count(components);
     free(partner);

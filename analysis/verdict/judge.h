@@ -48,7 +48,7 @@ enum pb_status pb_judge_populations(struct pb_verdict *verdict);
 void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribute attribute,
                               struct pb_finding *finding);
 
-/* Nobody knows which of the two populations is right: UNKNOWN, and nothing to drain. */
+/* Which of the two populations is right is not known: UNKNOWN, and nothing to drain. */
 void pb_finding_undetermined(size_t members, size_t others, struct pb_finding *finding);
 
 /* judge_share.c: groups of which a third is anomalous. After all that names devices. */

@@ -1,4 +1,4 @@
-/* The list of findings that the parts of pb_judge() add to, and what they all ask of it. */
+/* The list of findings that the parts of pb_judge() add to, and what they all use of it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

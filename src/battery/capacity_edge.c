@@ -13,7 +13,7 @@ enum {
     PASS_LOADS = 16384,   /* most loads of a timed pass, where passes are sampled */
     PASS_LOADS_MIN = 512, /* of smaller footprints several passes: reading the clock costs too */
     COARSE_MAX = 64,
-    MANY_MISSES = 8, /* and one in MANY_SHARE: no spikes, need not be asked twice */
+    MANY_MISSES = 8, /* and one in MANY_SHARE: no spikes, need not be measured twice */
     MANY_SHARE = 256,
     RECHECK_TIMES = 6,    /* one chase, where its few misses might be spikes, */
     RECHECK_MISSES = 3,   /* which of all its times together are no more than so many, */
@@ -21,7 +21,7 @@ enum {
     MISSED_MAX = 2048     /* slots that are remembered from one measurement to the next */
 };
 
-/* Slots that missed when one footprint was asked about, time after time. */
+/* Slots that missed when one footprint was measured, time after time. */
 struct missed {
     uint64_t offset_bytes[MISSED_MAX];
     size_t count, before; /* the first so many are of earlier times */

@@ -55,7 +55,7 @@ enum pb_status pb_session_await_links(struct pb_session *session, const char *te
 enum {
     SMALL_REPEATS = 16,
     LARGE_REPEATS = 4,
-    PEER_REPEATS = 32,     /* a peer that nobody uses is slow to begin with */
+    PEER_REPEATS = 32,     /* an idle peer is slow to begin with */
     SMALL_BYTES = 1 << 20, /* up to here */
     WORD_BYTES = 4,
     QUICK_SIZES = 4 /* up to 64 MiB */

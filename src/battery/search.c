@@ -168,7 +168,7 @@ static enum pb_status take_first_lines(struct pb_session *session, struct pb_cha
  * The driver states the size of the last cache before memory. Where that is not L2, it says nothing
  * of L2, which may be smaller than what "surely fits" and than where a sweep of samples begins. So
  * an array grows until its first lines answer later than alone. Each line is compared with itself
- * on one SM, since lines differ by slice and side, and every array is asked twice, since other
+ * on one SM, since lines differ by slice and side, and every array is measured twice, since other
  * programs may take L2 for a moment. *next_cycles_out: what answers then; unchanged where no line
  * is lost. offsets: room for twice as many loads as `most` bytes have.
  */

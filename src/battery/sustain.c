@@ -11,7 +11,7 @@
  * wrong_words: words of 4 bytes that were copied last, each compared with what belongs at its
  * place, and those that differ.
  *
- * 10 s of load in the full battery, 1 s in the others, or as asked for by --sustain.
+ * 10 s of load in the full battery, 1 s in the others, or as --sustain requests.
  */
 #include <math.h>
 #include <stdio.h>

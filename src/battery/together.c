@@ -5,13 +5,13 @@
  *   peer_link_concurrent   axes peer (by PCI bus id), quantity
  *
  * Quantities are the throughput of this GPU's own transfers in byte/s, the median of many, and the
- * number of GPUs that began with it. They meet before every cell, and a cell is long against what
- * they need to get going.
+ * number of GPUs that began with it. A barrier stands before every cell, and a cell is long against
+ * what they need to get going.
  *
- * Limits: they begin together; a faster one ends before the others. Who finds no room for a
- * transfer leaves the cell empty, says so, and has met the others all the same. Who has nobody to
- * meet, or no plumb-run above it that knows the others, records that. Who comes when the others
- * have begun without it fails: what it would measure is another test.
+ * Limits: they begin together; a faster one ends before the others. A device
+ * without memory for a transfer leaves the cell empty, reports that, and has passed the barrier all
+ * the same. One that has no others, or no plumb-run above it that knows them, records that. One
+ * that comes when the others have begun without it fails: it would measure another test.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct participants {
     struct pb_grid_shortage shortage;
 };
 
-#define NOBODY ((struct participants){0, 0, PB_GRID_ENOUGH})
+#define NO_PARTICIPANTS ((struct participants){0, 0, PB_GRID_ENOUGH})
 
 /* One cell: meets, transfers, and fills values[2]. What it may lack is forgiven. */
 static enum pb_status take_cell(struct pb_session *session, const struct pb_link *link,
@@ -77,7 +77,7 @@ static void describe_participants(const struct participants *met, struct pb_reco
                  (long long)met->least, (long long)met->most);
 }
 
-/* The end of a test of so many cells. Nobody to meet is no failure of the device. */
+/* The end of a test of so many cells. That there is no other device is no failure of this one. */
 static enum pb_status conclude(const struct participants *met, size_t cell_count,
                                enum pb_status status, struct pb_recording *recording,
                                struct pb_error *err)
@@ -97,7 +97,7 @@ enum pb_status pb_test_host_link_concurrent(struct pb_session *session,
         PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities),
     };
     struct pb_matrix *matrix = &recording->matrix;
-    struct participants met = NOBODY;
+    struct participants met = NO_PARTICIPANTS;
     enum pb_status status = pb_grid_open(matrix, axes, 3, "by quantity",
                                          "transfers of 64 MiB, all devices at once", err);
 
@@ -119,7 +119,7 @@ static enum pb_status take_peers(struct pb_session *session, const struct pb_dev
 {
     const struct pb_grid_axis axis =
         PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities);
-    struct participants met = NOBODY;
+    struct participants met = NO_PARTICIPANTS;
     enum pb_status status = pb_link_open_grid(
         peers, count, &axis, "by quantity", "transfers of 64 MiB from a peer, all devices at once",
         &recording->matrix, err);

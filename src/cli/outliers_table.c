@@ -11,7 +11,7 @@
 enum {
     INDENT = 10, /* as wide as "CRITICAL" and a gap */
     MEMBERS_SHOWN = 64,
-    FINDINGS_SHOWN = 20 /* more are in the JSON: nobody reads fifty */
+    FINDINGS_SHOWN = 20 /* more are in the JSON: fifty are too many to read */
 };
 
 /* A text that goes on where the last one ended. */

@@ -161,7 +161,7 @@ static bool is_standard_output(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
-/* Files first, then what people see: nobody reads of parameters that could not be kept. */
+/* Files first, then what people see: none are shown that could not be kept. */
 static enum pb_status deliver(struct analysis *analysis, const struct options *options,
                               struct pb_error *err)
 {

@@ -34,7 +34,7 @@ struct pb_progress {
 
 /*
  * The terminal that standard error ends on, or -1. Under mpirun it is a pipe, whatever mpirun's
- * own is; so, if a launcher started us, ask our parent's.
+ * own is; so, if a launcher started us, check our parent's.
  */
 static int open_terminal(void)
 {

@@ -22,7 +22,7 @@ enum pb_background { PB_BACKGROUND_NONE, PB_BACKGROUND_L2, PB_BACKGROUND_DRAM };
 struct pb_loaded_chase {
     struct pb_chase chase; /* global_ca or global_cg, record > 0 */
     uint64_t read_bytes;   /* a multiple of PB_WORK_ARRAY_STEP; 0: no reading before */
-    /* It is read by accesses that ask L2 to keep it, in what L2 sets aside for such.
+    /* It is read by accesses that request L2 to keep it, in what L2 sets aside for such.
      * PB_UNSUPPORTED: it sets nothing aside. */
     bool is_persisting;
     uint64_t evict_bytes; /* so many other bytes all SMs write between reading and chase */

@@ -6,7 +6,7 @@
 
 #include "core/text.h"
 
-/* The words of the lowest rank that was asked for something impossible. */
+/* The words of the lowest rank whose command line asks something impossible. */
 static enum pb_status usage_error(enum pb_status status, const char *message, size_t rank,
                                   const char *host, struct pb_error *err)
 {

@@ -57,7 +57,7 @@ struct pb_named_device {
  * Deals the devices out, by rank order.
  *
  * A selector on the command line goes to every rank. Simulated devices: the slot of the local rank,
- * or the fleet's device of that rank. Silicon: the local rank's own choice if no rank before has
+ * or the fleet's device of that rank. A real GPU: the local rank's own choice if no rank before has
  * it, else the first free one; a rank that sees only taken devices is a duplicate, one that sees
  * none is absent.
  *

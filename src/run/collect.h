@@ -34,7 +34,7 @@ struct pb_run_listener {
     void (*notify)(void *context, const struct pb_run_event *event);
     void (*tick)(void *context); /* called now and then while nothing happens */
     void (*message)(void *context,
-                    const char *line); /* what people should know; NULL: nobody does */
+                    const char *line); /* what people should know; NULL: not reported */
     void *context;
 };
 

@@ -10,7 +10,7 @@
 
 static const double step_seconds = 0.2;    /* of a rank that has only its probe to watch */
 static const double glance_seconds = 0.01; /* of rank 0, which also listens to the others */
-static const double haste_seconds = 0.002; /* of a rank whose frames are under way */
+static const double haste_seconds = 0.002; /* of a rank whose frames are being sent */
 
 enum { RECEIVES_PER_TURN = 64 }; /* before rank 0 looks after its own probe again */
 
@@ -190,7 +190,7 @@ void pb_gather_drain_stop(struct pb_gather *gather)
 
 /* ---- the rank's own device ---- */
 
-/* Sends the rank's row, its last frame. Whatever happens, rank 0 hears that it was the last. */
+/* Sends the rank's row, its last frame. Whatever happens, rank 0 receives that it was the last. */
 static void end_rank(struct pb_gather *gather)
 {
     struct pb_member *member = &gather->plan.member;

@@ -18,7 +18,7 @@ static bool names_simulation(const struct pb_test_selection *selection)
     return selection->profile != NULL || selection->fleet != NULL;
 }
 
-/* A fault that waits for a test that nobody knows would never strike. */
+/* A fault at an unknown test would never occur. */
 static enum pb_status check_faults(const char *const *specs, size_t count, struct pb_error *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -35,7 +35,7 @@ static enum pb_status check_faults(const char *const *specs, size_t count, struc
     return PB_OK;
 }
 
-/* What only simulated devices have must not be asked of hardware, nor twice. */
+/* What only simulated devices have must not be requested of hardware, nor twice. */
 static enum pb_status check_simulation(const struct pb_test_selection *selection,
                                        const char *backend, struct pb_error *err)
 {

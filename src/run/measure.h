@@ -35,7 +35,7 @@ struct pb_probe_setup {
 
 /*
  * Finds backend, battery and tests. "auto" with a profile or a fleet is sim. PB_INVALID:
- * an unknown name, or what only simulated devices have asked of silicon.
+ * an unknown name, or what only simulated devices have, requested of hardware.
  */
 enum pb_status pb_measure_prepare(const struct pb_test_selection *selection,
                                   struct pb_probe_setup *measure_out, struct pb_error *err);

@@ -67,7 +67,7 @@ static enum pb_status open_device(struct server *server, const struct pb_probe_o
     return status != PB_OK ? status : say(server, PB_FRAME_OPENED, pb_message_opened(&opened), err);
 }
 
-/* Where the fleet has the device that could not be opened, so that its node can be blamed. */
+/* Where the fleet has the device that could not be opened, so that its node can be named. */
 static void set_place(const struct server *server, struct pb_refusal *refusal)
 {
     struct pb_fleet_device device;
@@ -179,7 +179,7 @@ static enum pb_status obey(struct server *server, const char *line, struct pb_er
     return status;
 }
 
-/* True when the parent died before it could be watched: nobody holds the pipe's other end. */
+/* True when the parent died before it could be watched: no process holds the pipe's other end. */
 static bool is_orphan(FILE *orders)
 {
     struct pollfd poll_fd = {.fd = fileno(orders), .events = POLLIN};

@@ -56,7 +56,7 @@ static enum pb_status spool(struct alone *alone, const struct pb_frame *frame, s
     }
     if (alone->spool_trouble.status == PB_OK)
         alone->spool_trouble = cause;
-    if (alone->file_trouble.status != PB_OK) /* nobody takes it: measuring on is in vain */
+    if (alone->file_trouble.status != PB_OK) /* no file takes it: measuring on is in vain */
         return pb_fail(err, status, "%s", alone->file_trouble.message);
     return PB_OK;
 }
@@ -80,7 +80,7 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
         if (status != PB_OK)
             return status;
     }
-    status = spool(alone, frame, err); /* first: what the observer hears of is safe */
+    status = spool(alone, frame, err); /* first: what the observer is notified of is safe */
     if (pb_collect_take(alone->collect, 0, frame, &cause) != PB_OK &&
         alone->file_trouble.status == PB_OK)
         alone->file_trouble = cause;

@@ -48,7 +48,7 @@ struct pb_cuda_device {
     int ordinal;
     bool lost;
     struct pb_device_info info;
-    uint64_t shared_optin_bytes;    /* the most one CTA may ask for */
+    uint64_t shared_optin_bytes;    /* the most one CTA may request */
     uint64_t shared_reserved_bytes; /* what the driver adds to every CTA */
     struct pb_cuda_buffer arena;    /* chains, and source and target of streams */
     struct pb_cuda_buffer offsets;

@@ -1,7 +1,7 @@
 /*
  * The same work or computation on every SM, on hardware; and the shared memory of clusters.
  *
- * Limit: CTAs keep an SM each by their number and the shared memory that they ask for. A device
+ * Limit: CTAs keep an SM each by their number and the shared memory that they request. A device
  * that is not whole (MIG, another process at work) may refuse; the status is PB_UNSUPPORTED then.
  */
 #include "device/cuda/work.h"

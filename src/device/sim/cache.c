@@ -125,8 +125,8 @@ bool pb_sim_cache_has_random_victim(const struct pb_sim_cache *cache)
 }
 
 /*
- * Neighbouring lines lie in neighbouring buckets, which is what a walk in order needs of the host's
- * own caches; blocks of 4096 are scattered.
+ * Neighbouring lines lie in neighbouring buckets, which is what a chase in order needs of the
+ * host's own caches; blocks of 4096 are scattered.
  */
 static uint64_t hash(uint64_t line)
 {
@@ -215,7 +215,7 @@ static uint32_t find_in_set(const struct pb_sim_cache *cache, uint64_t line, uin
 /* The slot of a line of this set; NONE when it is not here. */
 static uint32_t find_line(const struct pb_sim_cache *cache, uint64_t line, uint32_t set)
 {
-    if (line >= cache->end_line) /* every load of a first walk in order */
+    if (line >= cache->end_line) /* every load of a first pass in order */
         return NONE;
     return cache->chain != NULL ? find_hashed(cache, line) : find_in_set(cache, line, set);
 }

@@ -16,9 +16,10 @@
  *
  * Prefetch: a miss opens a sequential stream. Until prefetch_bytes after the missed sector are
  * passed, a load that is at most 4 KiB ahead of the stream's last one is answered as a hit. A
- * stride chase thus pays once (M16 4.6), a random one almost always. Of first walks only: what lies
- * between the lowest and the highest byte loaded in this launch opens no stream and is in none, so
- * that a pass over more than fits misses as without one (M16 4.6 sees lines of 32 bytes that way).
+ * stride chase thus pays once (M16 4.6), a random one almost always. Of first passes only: what
+ * lies between the lowest and the highest byte loaded in this launch opens no stream and is in
+ * none, so that a pass over more than fits misses as without one (M16 4.6 sees lines of 32 bytes
+ * that way).
  *
  * An access costs about the same whatever the number of ways; emptying costs nothing.
  */
