@@ -62,8 +62,7 @@
 /*
  * A structure explains a level where its log likelihood is within so many standard deviations of
  * what its chances let expect. Levels of thirteen random devices between 7400000 and 7500033:
- * random victims that were random 2.3 at most; of others that random victims explain best 4.1 and
- * more.
+ * of random victims 2.3 at most, of others that random victims explain best 4.1 and more.
  */
 #define PB_TLB_RANDOM_SIGMAS 4.0
 

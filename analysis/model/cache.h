@@ -4,8 +4,8 @@
  * Two uses, one mechanism:
  *   replay        one access after the other, each complete before the next: time is left at 0
  *   event-driven  the caller has a clock. After a miss it says by pb_model_cache_fill() when the
- * data arrive; until then the sector is in flight, and accesses to it are distinguished (a Hopper
- * counts these as lookup_hit).
+ *                 data arrive; until then the sector is in flight, and accesses to it are
+ *                 distinguished (a Hopper counts these as lookup_hit)
  *
  * A line is allocated as a whole when it is first missed, and each of its sectors is filled by its
  * own miss: a line that is there without the sector is a miss too, but evicts nothing.

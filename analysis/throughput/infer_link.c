@@ -2,9 +2,10 @@
  * The links of a device, alone and while the node's other devices use theirs.
  *
  *   host_link   to_latency_ns, from_latency_ns: of 4 bytes to and from the device, pinned memory;
- *               to_concurrent_bytes_per_s, from_concurrent_bytes_per_s: throughput while other GPUs
- * transfer peer_link   bytes_per_s, latency_ns, concurrent_bytes_per_s: lists, a number for each
- * other device, in the order of their PCI bus ids in the recording; null: not reached
+ *               to_concurrent_bytes_per_s, from_concurrent_bytes_per_s: throughput beside the
+ *               transfers of other GPUs
+ *   peer_link   bytes_per_s, latency_ns, concurrent_bytes_per_s: lists, a number for each other
+ *               device, in the order of their PCI bus ids in the recording; null: not reached
  *
  *               load_latency_cycles, load_dram_latency_cycles: of loads past L1 of lines in the
  *               peer's L2 and in none; plain_latency_cycles: of plain loads of lines in its L2, and

@@ -4,8 +4,9 @@
  * row has several tests (words of 4 and of 16 bytes, arrays of several sizes), the fastest counts.
  * DRAM's rows have two more:
  *   *_share   of the theoretical peak, where the driver reports it
- *   *_little  bytes that the best shape has outstanding at most, by those that must be (Little's
- * law); below 1, what was measured cannot have come from DRAM, and the peak is open
+ *   *_ratio   bytes that the best shape has outstanding at most, by those that must be (Little's
+ *             law); below 1, what was measured cannot have come from DRAM, and the peak is
+ *             undetermined
  *
  * Source: M16 sections 5.1 and 6.1, with Little's law from there.
  */

@@ -39,7 +39,8 @@ struct pb_trends {
  * of the practical size so far is no finding.
  *
  * history     rows of earlier runs (pb_feature_row.run, measured_seconds), in any order; those of
- * other drivers are not compared trends_out  for pb_trends_clear()
+ *             other drivers are not compared
+ * trends_out  for pb_trends_clear()
  *
  * PB_NO_MEMORY is the only error.
  * Source: Theil 1950; Sen 1968; Kendall 1975, Rank Correlation Methods.

@@ -3,7 +3,8 @@
  *
  *   coarse    passes over footprints that grow by half octaves
  *   bisect    passes, then traces, halve what lies between; a trace shows the few misses of one
- * line too many, a pass only those of many confirm   the edge is measured again
+ *             line too many, a pass only those of many
+ *   confirm   the edge is measured again
  */
 #include <math.h>
 

@@ -5,7 +5,7 @@
  *                         memory of another one, on the diagonal its own; NaN where no cluster had
  *                         both
  *   cluster_shared_rate   axis size: byte per cycle of an SM while every one of a cluster reads
- * from the next one
+ *                         from the next one
  */
 #include <stdlib.h>
 

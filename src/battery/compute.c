@@ -3,9 +3,12 @@
  *
  *   compute_integrity   axes phase, sm, quantity: runs of the same products of random matrices on
  *                       every SM, under full power (phase steady) and with load and rest in turn,
- * all SMs together (alternating). Of each SM the runs, how many of them came out other than on most
- * SMs, and the checksum over all its runs, in two halves of 32 bits. The operands are the same on
- * every device and in every run of the battery: checksums of devices of one model are equal.
+ *                       all SMs together (alternating). Of each SM the runs, how many of them came
+ *                       out other than on most SMs, and the checksum over all its runs, in two
+ *                       halves of 32 bits
+ *
+ * The operands are the same on every device and in every run of the battery: checksums of devices
+ * of one model are equal.
  *
  * No error in n runs of an SM: its errors are rarer than 3/n, at 95%.
  */

@@ -2,15 +2,17 @@
  * Family parallel: chases beside the traffic of other SMs, and L2 as one SM alone leaves it.
  *
  *   loaded_latency   axes memory, share, quantity: a chase in L2 and one in DRAM on one SM while
- * the others read the same memory at 0 to 100% of what they can. Quantities: median and 95%
- * quantile of the latency (cycles, less overhead), bytes per second that the others have read.
+ *                    the others read the same memory at 0 to 100% of what they can. Quantities:
+ *                    median and 95% quantile of the latency (cycles, less overhead), bytes per
+ *                    second that the others have read
  *   l2_persistence   axes access, line: latencies as stamped of about 1,024 lines of an array of an
- * eighth of L2 that one SM has read by normal accesses (normal) or by such as request L2 to keep it
- * (persisting), before all SMs wrote twice the size of L2; alone: without these writes
+ *                    eighth of L2 that one SM has read by normal accesses (normal) or by such as
+ *                    request L2 to keep it (persisting), before all SMs wrote twice the size of L2;
+ *                    alone: without these writes
  *   l2_whole         axes footprint, line: latencies as stamped of about 1,024 lines of an array
- * that this SM alone has read three times, from a quarter to twice the size of L2 that the driver
- * states. Where L2 has two halves, three plateaus appear: lines in the near half, in the far half,
- * and in DRAM.
+ *                    that this SM alone has read three times, from a quarter to twice the size of
+ *                    L2 that the driver states. Where L2 has two halves, three plateaus appear:
+ *                    lines in the near half, in the far half, and in DRAM
  */
 #include <math.h>
 #include <stdlib.h>

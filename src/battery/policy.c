@@ -4,17 +4,18 @@
  *   members   the array fills the cache to the edge and the line after it comes last in every pass:
  *             what misses is that line's set. Repeated, since a random victim hides the others, and
  *             every second time in a shuffled order, which a tree-PLRU needs to show them; at last
- * in random order by several words of each line, where no pass is like the one before: while passes
- * are alike, a tree-PLRU shows one or two lines of many. Where next to no line misses twice, it is
- * chance that makes them miss, and that line still fits: the edge was a line or two too low, and
- * the array grows by a line overflow  the lines found so far alone, pass after pass: where none
- * misses they fit, so that some of the set are still unknown and the search goes on eviction
- * instead of both where the edge moves with the array's start, so that an array at the edge
- * overflows several sets, or the store of the data: lines of one set (eviction.c) victim    only
- * the lines of that set, one more than it has ways, pass after pass from an empty cache: the hits
- * and misses show which way each miss has emptied random    the same lines in random order, each
- * several times by other words of it: shows policies apart that agree on passes, such as LRU and
- * FIFO
+ *             in random order by several words of each line, where no pass is like the one before:
+ *             while passes are alike, a tree-PLRU shows one or two lines of many. Where next to no
+ *             line misses twice, it is chance that makes them miss, and that line still fits: the
+ *             edge was a line or two too low, and the array grows by a line
+ *   overflow  the lines found so far alone, pass after pass: where none misses they fit, so that
+ *             some of the set are still unknown and the search goes on
+ *   eviction  instead of both where the edge moves with the array's start, so that an array at the
+ *             edge overflows several sets, or the store of the data: lines of one set (eviction.c)
+ *   victim    only the lines of that set, one more than it has ways, pass after pass from an empty
+ *             cache: the hits and misses show which way each miss has emptied
+ *   random    the same lines in random order, each several times by other words of it: this
+ *             distinguishes policies that agree on passes, such as LRU and FIFO
  *
  * Repeats of "victim" start at another line each, so that ways are distinguished from lines.
  */

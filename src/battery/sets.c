@@ -5,10 +5,11 @@
  * every pass: the lines that then miss are those of X's set.
  *
  *   conflict            one pass, recorded in order; X is its last access, and footprint is X's end
- *   conflict_shuffled   the same with the array in a shuffled order: policies that keep to one part
- * of a set while passes are alike, such as a tree-PLRU, show another one conflict_short      as
- * conflict, with a hundredth of the array left out, where l1_alignment has seen the edge move: an
- * array that fills the store of the data, and not its sets, conflicts with every X
+ *   conflict_shuffled   the same with the array in a shuffled order: policies that keep to one
+ *                       part of a set while passes are alike, such as a tree-PLRU, show another
+ *   conflict_short      as conflict, with a hundredth of the array left out, where l1_alignment has
+ *                       seen the edge move: an array that fills the store of the data, and not its
+ *                       sets, conflicts with every X
  *
  * X runs over single high bits of the address, which shows the bits that are hashed into the set
  * index, and over the lines that follow the array, which shows the sets themselves.
