@@ -76,7 +76,8 @@ void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out
     struct pb_noise noise;
 
     if (evidence->count > 0) {
-        qsort(evidence->deviations, evidence->count, sizeof(*evidence->deviations), pb_compare_double);
+        qsort(evidence->deviations, evidence->count, sizeof(*evidence->deviations),
+              pb_compare_double);
         width = half_width(evidence->deviations, evidence->count);
     }
     jitter = count_bins(evidence, PB_NOISE_JITTER_WIDTHS * width, bins);
