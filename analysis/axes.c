@@ -12,11 +12,11 @@ static bool is_rising(const struct pb_axis *axis)
     return true;
 }
 
-static bool is_met(const struct pb_axis *axis, const struct pb_axis_requirement *wish)
+static bool is_met(const struct pb_axis *axis, const struct pb_axis_requirement *required)
 {
-    if (strncmp(axis->name, wish->name, PB_NAME_LENGTH) != 0 || axis->length == 0)
+    if (strncmp(axis->name, required->name, PB_NAME_LENGTH) != 0 || axis->length == 0)
         return false;
-    return wish->labelled ? axis->labels != NULL : axis->values != NULL && is_rising(axis);
+    return required->labelled ? axis->labels != NULL : axis->values != NULL && is_rising(axis);
 }
 
 enum pb_status pb_axes_check(const struct pb_matrix *matrix,

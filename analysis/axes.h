@@ -19,7 +19,7 @@ struct pb_axis_requirement {
  * PB_NOT_FOUND  it has not; err says what is missing
  */
 enum pb_status pb_axes_check(const struct pb_matrix *matrix,
-                             const struct pb_axis_requirement *wishes, size_t count,
+                             const struct pb_axis_requirement *required, size_t count,
                              struct pb_error *err);
 
 /* Place of a label, or of a number, on an axis; its length when it is not there. */

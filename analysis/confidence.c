@@ -32,6 +32,14 @@ double pb_votes_confidence(const struct pb_votes *votes)
     return (votes->agreeing + 1.0) / (votes->seen + 2.0);
 }
 
+double pb_confidence_of_one(void)
+{
+    struct pb_votes votes = {0, 0};
+
+    pb_votes_add(&votes, true);
+    return pb_votes_confidence(&votes);
+}
+
 /* Which family a parameter is of: the first row that fits; an empty text fits all. */
 static const struct {
     const char *memory; /* begins with */
@@ -99,7 +107,7 @@ static const double bands[BANDS] = {0.0, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98};
 
 /*
  * The share of values that were right, by family and band. Printed by
- * tests/analysis/blind/calibrate.py from the drawn devices 6300000 to 6300249.
+ * tests/analysis/blind/calibrate.py from the random devices 6300000 to 6300249.
  */
 static const double right[PB_FAMILIES][BANDS] = {
     [PB_FAMILY_TIME] = {0.9990, 0.9990, 0.9990, 0.9990, 0.9990, 0.9990, 0.9990},

@@ -14,9 +14,9 @@
  * The share of the votes orders the values of one kind by how sure they are, but it is no
  * probability: a median of four thousand loads is one piece of evidence and right nearly always. So
  * the confidence that is stated is the share of the votes, calibrated: how often values of this
- * kind with such votes were right, exactly or by an interval that holds the truth, on drawn devices
- * whose truth is known. It is applied once, when all parameters of a device have been inferred and
- * no rule between them changes any more.
+ * kind with such votes were right, exactly or by an interval that holds the truth, on random
+ * devices whose truth is known. It is applied once, when all parameters of a device have been
+ * inferred and no rule between them changes any more.
  */
 #ifndef PB_ANALYSIS_CONFIDENCE_H
 #define PB_ANALYSIS_CONFIDENCE_H
@@ -45,6 +45,9 @@ void pb_votes_contradict(struct pb_votes *votes);
 
 /* The share of the votes, 0 to 1. */
 double pb_votes_confidence(const struct pb_votes *votes);
+
+/* Of a figure that was measured once: nothing has contradicted it, nor confirmed it. */
+double pb_confidence_of_one(void);
 
 /* Kinds of values whose votes mean the same. */
 enum pb_value_family {

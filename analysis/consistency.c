@@ -422,7 +422,7 @@ static void caches_that_answer(struct device *device)
     }
 }
 
-/* Pages that one entry maps cannot be told from one page of that size. */
+/* Pages that one entry maps cannot be distinguished from one page of that size. */
 static void pages_of_entries(struct device *device)
 {
     for (size_t i = 0; i < TLBS; i++) {

@@ -1,6 +1,6 @@
 /*
- * The constants of the inference of caches and TLBs: what no recording can tell, each with its
- * reason and what it was calibrated on. Whatever a recording can tell is estimated instead.
+ * The constants of the inference of caches and TLBs: what no recording can show, each with its
+ * reason and what it was calibrated on. Whatever a recording can show is estimated instead.
  */
 #ifndef PB_ANALYSIS_CONSTANTS_H
 #define PB_ANALYSIS_CONSTANTS_H
@@ -23,7 +23,7 @@
 /*
  * TLB levels. What a parameter of a hypothesis costs in log likelihood: half the logarithm of the
  * number of accesses (BIC), 3e5 to 1e6, and as much again, since accesses of a chase are not
- * independent. Calibrated on drawn devices 4000000 to 4000149.
+ * independent. Calibrated on random devices 4000000 to 4000149.
  */
 #define PB_TLB_PARAMETER_PRICE 12.0
 
@@ -36,7 +36,7 @@
 /*
  * A level explains so much of what all places gain by themselves, or as large a share of the places
  * begins to miss as predicted; and a level that holds more pages than surely stay in L2, or
- * whose step is that of a cache's miss or may be, so much. Drawn devices 4000000 to 4000299: of
+ * whose step is that of a cache's miss or may be, so much. Random devices 4000000 to 4000299: of
  * steps that were no level none explained more than 0.57, and behind L2 0.83; of levels none less
  * than 0.69.
  */
@@ -61,8 +61,8 @@
 
 /*
  * A structure explains a level where its log likelihood is within so many standard deviations of
- * what its chances let expect. Levels of thirteen drawn devices between 7400000 and 7500033: random
- * victims that were drawn 2.3 at most; of others that random victims explain best 4.1 and more.
+ * what its chances let expect. Levels of thirteen random devices between 7400000 and 7500033:
+ * of random victims 2.3 at most, of others that random victims explain best 4.1 and more.
  */
 #define PB_TLB_RANDOM_SIGMAS 4.0
 
@@ -72,7 +72,7 @@
 /*
  * Sets of unequal ways: so many numbers of entries are tried, those of which most chases in a row
  * speak; entries are moved between sets where entries times sets are at most so many, and sets are
- * joined where they are at most so many. They bound the time only (0.15 s a device): drawn devices
+ * joined where they are at most so many. They bound the time only (0.15 s a device): random devices
  * 4000000 to 4000059 and 4910000 to 4910079 have the same results with twice each.
  */
 #define PB_TLB_TOTALS_MAX 8
@@ -83,9 +83,9 @@
  * Policies by replay. Of the accesses this share may contradict the policy that is right (latencies
  * beside the noise; the ten shipped profiles: at most 1e-4 in all), and to be stated it must lead
  * every other one by so many accesses, since those of one chase depend on each other (a pass over
- * the lines of a set is the least that tells two policies apart, up to 64 accesses), and by so many
- * times its own contradictions. Of the ten shipped profiles and the recorded H100s and H200s, one
- * seed each, no policy that was stated by these was wrong.
+ * the lines of a set is the least that distinguishes two policies, up to 64 accesses), and by so
+ * many times its own contradictions. Of the ten shipped profiles and the recorded H100s and H200s,
+ * one seed each, no policy that was stated by these was wrong.
  */
 #define PB_POLICY_CONTRADICTED_SHARE 0.005
 #define PB_POLICY_LEAD_MIN           64
@@ -93,14 +93,14 @@
 
 /*
  * Below this chance, accesses that look like misses, or are slower than known ones, are more than
- * spikes: a device has some hundred such comparisons. Set on drawn devices.
+ * spikes: a device has some hundred such comparisons. Set on random devices.
  */
 #define PB_MISSES_BY_CHANCE 1e-3
 
 /*
  * A line that misses in more than so many quarters of the passes with one line more is background,
  * as the array itself overfills its set: half of all passes meet either of two sets, a line that is
- * always missing all of them. Set on drawn devices.
+ * always missing all of them. Set on random devices.
  */
 #define PB_CACHE_BACKGROUND_QUARTERS 3
 
@@ -111,7 +111,7 @@
 #define PB_NEXT_LEVEL_ALIKE 0.15
 
 /*
- * A number of structure for which a smaller share of its evidence votes is none: of 250 drawn
+ * A number of structure for which a smaller share of its evidence votes is none: of 250 random
  * devices (6300000 to 6300249) all five such numbers were wrong, of six between this and three
  * times as much two, of 5,966 others 20.
  */

@@ -47,7 +47,7 @@ extern const struct pb_inference pb_inferences[]; /* ends with a NULL memory; ru
 /* The row's own parameter of that name; a programming error if it is not declared. */
 struct pb_parameter *pb_case_answer(const struct pb_case *at, const char *name);
 
-/* Where recordings come from; a test is asked for several times. */
+/* Where recordings come from; a test is requested several times. */
 struct pb_recordings {
     void *context;
     /*

@@ -6,15 +6,9 @@
 #include <string.h>
 
 #include "analysis/constants.h"
+#include "core/compare.h"
 
 enum { BINS = 2 * PB_NOISE_REACH + 1, MEMBERS_MIN = 3 };
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
 
 enum pb_status pb_noise_add(struct pb_noise_evidence *evidence, const double *cycles, size_t count,
                             struct pb_error *err)
@@ -34,7 +28,7 @@ enum pb_status pb_noise_add(struct pb_noise_evidence *evidence, const double *cy
     }
     sorted = evidence->deviations + evidence->count;
     memcpy(sorted, cycles, count * sizeof(*sorted));
-    qsort(sorted, count, sizeof(*sorted), ascending);
+    qsort(sorted, count, sizeof(*sorted), pb_compare_double);
     median = sorted[count / 2];
     for (size_t i = 0; i < count; i++)
         sorted[i] -= median;
@@ -82,7 +76,8 @@ void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out
     struct pb_noise noise;
 
     if (evidence->count > 0) {
-        qsort(evidence->deviations, evidence->count, sizeof(*evidence->deviations), ascending);
+        qsort(evidence->deviations, evidence->count, sizeof(*evidence->deviations),
+              pb_compare_double);
         width = half_width(evidence->deviations, evidence->count);
     }
     jitter = count_bins(evidence, PB_NOISE_JITTER_WIDTHS * width, bins);
@@ -131,7 +126,7 @@ double pb_noise_locate(const struct pb_noise *noise, double *cycles, size_t coun
 {
     double median, best, most = -INFINITY;
 
-    qsort(cycles, count, sizeof(*cycles), ascending);
+    qsort(cycles, count, sizeof(*cycles), pb_compare_double);
     median = best = cycles[count / 2];
     for (int shift = -2; shift <= 2; shift++) {
         double sum = log_all(noise, cycles, count, median + shift);

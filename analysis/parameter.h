@@ -75,7 +75,7 @@ void pb_parameters_clear(struct pb_parameters *set);
 void pb_topology_clear(struct pb_topology *topology);
 
 /*
- * Giving a parameter its value. The format tells the method. A value that is not finite, or has no
+ * Giving a parameter its value. The format states the method. A value that is not finite, or has no
  * interval around it, is no value: the parameter then says so instead.
  */
 void pb_parameter_set_number(struct pb_parameter *parameter, struct pb_estimate estimate,

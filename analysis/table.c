@@ -1,7 +1,7 @@
 /* The table of inferences. Later rows may use what earlier ones stated. */
 #include "analysis/infer.h"
 
-/* Every cache is asked the same by two tests. */
+/* Two tests give the same parameters of every cache. */
 #define CAPACITY_ANSWERS                                                                           \
     {                                                                                              \
         {"size_bytes", "byte"}, {"full_miss_bytes", "byte"}, {"latency_cycles", "cycle"},          \

@@ -1,5 +1,5 @@
 # Writes OUTPUT, a header with the version of the analysis: that of the program, and a digest of the
-# sources SOURCES, so that results of other sources are told apart without a number kept by hand.
+# sources SOURCES, so that results of other sources are distinguished without a number kept by hand.
 set(digests "")
 foreach(source ${SOURCES})
     file(SHA256 ${source} digest)

@@ -57,7 +57,7 @@ void pb_fleet_guard(struct pb_fleet *fleet, const struct pb_claim *claim);
 
 /* Gets one line for each damaged thing that was not taken from another file. */
 struct pb_fleet_listener {
-    void (*note)(void *context, const char *line); /* NULL: no listener */
+    void (*message)(void *context, const char *line); /* NULL: no listener */
     void *context;
 };
 void pb_fleet_listen(struct pb_fleet *fleet, const struct pb_fleet_listener *listener);
@@ -220,11 +220,11 @@ enum pb_status pb_reader_check_analysis(struct pb_reader *reader, const char *ve
 /* The same, row by row as they come, so that their number is no matter. */
 struct pb_parameter_source {
     void *context;
-    /* Fills up to `room` rows; *count_out 0 at the end. */
-    enum pb_status (*next)(void *context, struct pb_parameter_row *rows, size_t room,
+    /* Fills up to `capacity` rows; *count_out 0 at the end. */
+    enum pb_status (*next)(void *context, struct pb_parameter_row *rows, size_t capacity,
                            size_t *count_out, struct pb_error *err);
     /* The same for /analysis/agreement; NULL: what the file has of it goes. */
-    enum pb_status (*next_agreement)(void *context, struct pb_agreement_row *rows, size_t room,
+    enum pb_status (*next_agreement)(void *context, struct pb_agreement_row *rows, size_t capacity,
                                      size_t *count_out, struct pb_error *err);
     /* What devices are compared by, and the version of the analysis; NULL: neither is stored. */
     const struct pb_stored_metrics *metrics;
@@ -244,7 +244,7 @@ enum pb_status pb_file_write_findings(const char *path, const struct pb_finding_
                                       struct pb_error *err);
 
 /*
- * Walks the whole file, data included, and calls complain() with one line for each violation.
+ * Checks the whole file, data included, and calls complain() with one line for each violation.
  * PB_INVALID: not a fleet file, or at least one complaint.
  */
 enum pb_status pb_file_validate(const char *path, void (*complain)(void *context, const char *line),

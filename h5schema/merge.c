@@ -159,16 +159,16 @@ enum pb_status pb_fleet_join_row(struct pb_fleet *fleet, const struct pb_member 
 }
 
 /* Tells the listener what of a device was damaged and is left out. */
-static void note_damage(const struct pb_fleet *fleet, const char *path, const char *key,
-                        const struct pb_error *cause)
+static void report_damage(const struct pb_fleet *fleet, const char *path, const char *key,
+                          const struct pb_error *cause)
 {
     char line[PB_ERROR_LENGTH + PATH_MAX];
 
-    if (fleet->listener.note == NULL)
+    if (fleet->listener.message == NULL)
         return;
     snprintf(line, sizeof(line), "%s: device %s: damaged and left out: %s", path, key,
              cause->message);
-    fleet->listener.note(fleet->listener.context, line);
+    fleet->listener.message(fleet->listener.context, line);
 }
 
 /* Reads a test as a whole: one that cannot be read is no result. */
@@ -210,7 +210,7 @@ static enum pb_status add_missing(struct pb_fleet *fleet, const char *key, const
     return status;
 }
 
-/* One test of another file, or a note that it is damaged. */
+/* One test of another file, or a message that it is damaged. */
 static enum pb_status join_test(struct pb_fleet *fleet, struct pb_reader *reader, hid_t source,
                                 hid_t device, const char *key, const char *test,
                                 struct pb_error *err)
@@ -228,7 +228,7 @@ static enum pb_status join_test(struct pb_fleet *fleet, struct pb_reader *reader
         return PB_OK;
     if (status != PB_OK && status != PB_CORRUPT) /* of the file being written, or of this host */
         return pb_fail(err, status, "%s", cause.message);
-    note_damage(fleet, pb_reader_path(reader), key, &cause);
+    report_damage(fleet, pb_reader_path(reader), key, &cause);
     return add_missing(fleet, key, test, cause.message, err);
 }
 
@@ -241,7 +241,7 @@ static enum pb_status join_tests(struct pb_fleet *fleet, struct pb_reader *reade
     enum pb_status status = pb_reader_tests(reader, key, &names, &count, &cause);
 
     if (status != PB_OK) {
-        note_damage(fleet, pb_reader_path(reader), key, &cause);
+        report_damage(fleet, pb_reader_path(reader), key, &cause);
         return PB_OK;
     }
     for (size_t i = 0; i < count && status == PB_OK; i++)
@@ -263,7 +263,7 @@ static enum pb_status join_states(struct pb_fleet *fleet, struct pb_reader *read
     if (H5Lexists(source, "state", H5P_DEFAULT) <= 0)
         return PB_OK;
     if (pb_h5_read_rows(source, "state", object, &rows, &count, &cause) != PB_OK)
-        note_damage(fleet, pb_reader_path(reader), key, &cause);
+        report_damage(fleet, pb_reader_path(reader), key, &cause);
     else if (count > 0)
         status = pb_h5_append_rows(device, "state", object, rows, count, err);
     free(rows);
@@ -298,7 +298,7 @@ static enum pb_status join_device(struct pb_fleet *fleet, struct pb_reader *read
     if (status == PB_OK)
         status = pb_h5_open_group(file, path, &source, &cause);
     if (status != PB_OK) {
-        note_damage(fleet, pb_reader_path(reader), key, &cause);
+        report_damage(fleet, pb_reader_path(reader), key, &cause);
         return PB_OK;
     }
     status = pb_fleet_put_device(fleet, key, &info, err);

@@ -1,6 +1,6 @@
 /*
  * Private to h5schema/: one object of the schema written to, or read from, one place of an HDF5
- * file. All functions walk struct pb_object; none knows a column by name.
+ * file. All functions traverse struct pb_object; none knows a column by name.
  */
 #ifndef PB_H5SCHEMA_OBJECT_H
 #define PB_H5SCHEMA_OBJECT_H
@@ -59,7 +59,7 @@ enum pb_status pb_h5_read_range(hid_t dataset, const char *name, const struct pb
 
 /*
  * Hands the rows of a table or array on in their order, some at a time, so that their number is no
- * matter. visit: NULL: they are only read. Its error ends the walk.
+ * matter. visit: NULL: they are only read. Its error ends the traversal.
  */
 enum pb_status pb_h5_visit_rows(hid_t dataset, const char *name, const struct pb_object *object,
                                 enum pb_status (*visit)(void *context, const void *rows,

@@ -319,21 +319,21 @@ static bool advance(struct grid *grid)
 
 /* Reads a chunk as it is stored, only for what HDF5 then says of its filters. */
 static enum pb_status check_chunk(hid_t dataset, const struct grid *grid, const char *name,
-                                  void **bytes, hsize_t *room, struct pb_error *err)
+                                  void **bytes, hsize_t *capacity, struct pb_error *err)
 {
     hsize_t size = 0;
     uint32_t skipped = 0;
 
     if (H5Dget_chunk_storage_size(dataset, grid->at, &size) < 0 || size == 0)
         return pb_h5_fail(err, PB_CORRUPT, "%s: a chunk is missing", name);
-    if (size > *room) {
+    if (size > *capacity) {
         void *larger = size > 2 * (hsize_t)PB_H5_CHUNK_BYTES_MAX ? NULL : realloc(*bytes, size);
 
         if (larger == NULL)
             return pb_fail(err, PB_CORRUPT, "%s: expected a chunk, found one of %llu bytes", name,
                            (unsigned long long)size);
         *bytes = larger;
-        *room = size;
+        *capacity = size;
     }
     if (H5Dread_chunk(dataset, H5P_DEFAULT, grid->at, &skipped, *bytes) < 0)
         return pb_h5_fail(err, PB_CORRUPT, "%s: a chunk cannot be read", name);
@@ -346,11 +346,11 @@ static enum pb_status check_grid(hid_t dataset, struct grid *grid, const char *n
                                  struct pb_error *err)
 {
     void *bytes = NULL;
-    hsize_t room = 0;
+    hsize_t capacity = 0;
     enum pb_status status;
 
     do
-        status = check_chunk(dataset, grid, name, &bytes, &room, err);
+        status = check_chunk(dataset, grid, name, &bytes, &capacity, err);
     while (status == PB_OK && advance(grid));
     free(bytes);
     return status;

@@ -96,11 +96,11 @@ struct rows {
     size_t count;
 };
 
-static enum pb_status next_of_rows(void *context, struct pb_parameter_row *rows, size_t room,
+static enum pb_status next_of_rows(void *context, struct pb_parameter_row *rows, size_t capacity,
                                    size_t *count_out, struct pb_error *err)
 {
     struct rows *left = context;
-    size_t count = left->count < room ? left->count : room;
+    size_t count = left->count < capacity ? left->count : capacity;
 
     (void)err;
     for (size_t i = 0; i < count; i++)

@@ -1,6 +1,6 @@
 /*
  * The layout of a fleet file as one table. Writer, reader, validator and the generated SCHEMA.md
- * walk it; nothing else in the project knows a path, a column or an attribute by heart.
+ * traverse it; nothing else in the project knows a path, a column or an attribute by heart.
  */
 #ifndef PB_H5SCHEMA_SCHEMA_H
 #define PB_H5SCHEMA_SCHEMA_H

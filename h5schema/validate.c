@@ -1,9 +1,9 @@
 /*
  * Validating a fleet file: every object must be in the schema, stored as the schema says, and every
- * byte must be readable. One complaint a line; the walk goes on after each. Of a file whose tests
- * were read whole as images, it may leave their data out.
+ * byte must be readable. One complaint a line; the validation goes on after each. Of a file whose
+ * tests were read whole as images, it may leave their data out.
  *
- * The walk goes down the schema, not down the file: what the schema does not have is named and
+ * It goes down the schema, not down the file: what the schema does not have is named and
  * never opened, so that time grows with what is there and memory with the largest test and the
  * names of the devices.
  */
@@ -19,7 +19,7 @@
 #include "h5schema/object.h"
 #include "h5schema/open.h"
 
-struct walk {
+struct validation {
     hid_t file;
     struct pb_reader *reader;
     void (*complain)(void *context, const char *line);
@@ -28,10 +28,10 @@ struct walk {
     bool skips_data; /* of tests */
 };
 
-static void complain(struct walk *walk, const char *format, ...)
+static void complain(struct validation *validation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void complain(struct walk *walk, const char *format, ...)
+static void complain(struct validation *validation, const char *format, ...)
 {
     char words[2 * PB_ERROR_LENGTH], line[2 * PB_ERROR_LENGTH];
     va_list args;
@@ -40,9 +40,9 @@ static void complain(struct walk *walk, const char *format, ...)
     vsnprintf(words, sizeof(words), format, args);
     va_end(args);
     PB_TEXT_ESCAPE(line, words);
-    walk->complaints++;
-    if (walk->complain != NULL)
-        walk->complain(walk->context, line);
+    validation->complaints++;
+    if (validation->complain != NULL)
+        validation->complain(validation->context, line);
 }
 
 /* Does "/devices/n1.gpu0/state" fit "/devices/<key>/state"? */
@@ -79,13 +79,13 @@ static bool is_folder(const char *path)
 }
 
 /* Reads a table or array to its end, in parts. */
-static void check_rows(struct walk *walk, hid_t dataset, const char *path,
+static void check_rows(struct validation *validation, hid_t dataset, const char *path,
                        const struct pb_object *object)
 {
     struct pb_error err = PB_ERROR_INIT;
 
     if (pb_h5_visit_rows(dataset, path, object, NULL, NULL, &err) != PB_OK)
-        complain(walk, "%s", err.message);
+        complain(validation, "%s", err.message);
 }
 
 static bool is_in_test(const char *path)
@@ -93,31 +93,31 @@ static bool is_in_test(const char *path)
     return fits(path, "/devices/<key>/tests/<test>/<dataset>");
 }
 
-static void check_dataset(struct walk *walk, hid_t group, const char *name, const char *path,
-                          const struct pb_object *object)
+static void check_dataset(struct validation *validation, hid_t group, const char *name,
+                          const char *path, const struct pb_object *object)
 {
     struct pb_error err = PB_ERROR_INIT;
     hid_t dataset;
 
     if (pb_h5_open_dataset(group, name, &dataset, &err) != PB_OK) {
-        complain(walk, "%.*s%s", (int)(strlen(path) - strlen(name)), path, err.message);
+        complain(validation, "%.*s%s", (int)(strlen(path) - strlen(name)), path, err.message);
         return;
     }
     if (object == NULL && !pb_h5_is_scale(dataset))
-        complain(walk, "%s: is not in the schema", path);
+        complain(validation, "%s: is not in the schema", path);
     if (!is_in_test(path) && strcmp(path, "/fleet") != 0) /* these are read as a whole */
-        check_rows(walk, dataset, path, object);
+        check_rows(validation, dataset, path, object);
     H5Dclose(dataset);
 }
 
-static void check_attributes(struct walk *walk, hid_t group, const char *path,
+static void check_attributes(struct validation *validation, hid_t group, const char *path,
                              const struct pb_object *object)
 {
     struct pb_error err = PB_ERROR_INIT;
     void *record = calloc(1, object->record_size);
 
     if (record == NULL || pb_h5_read_attributes(group, object, record, &err) != PB_OK)
-        complain(walk, "%s: %s", path, record == NULL ? "out of memory" : err.message);
+        complain(validation, "%s: %s", path, record == NULL ? "out of memory" : err.message);
     free(record);
 }
 
@@ -137,51 +137,52 @@ enum pb_status pb_h5_check_test(hid_t group, const char *name, struct pb_error *
     return status;
 }
 
-static void check_test(struct walk *walk, hid_t group, const char *path)
+static void check_test(struct validation *validation, hid_t group, const char *path)
 {
     struct pb_error err = PB_ERROR_INIT;
 
-    if (walk->skips_data)
-        check_attributes(walk, group, path, schema_of(path));
+    if (validation->skips_data)
+        check_attributes(validation, group, path, schema_of(path));
     else if (pb_h5_check_test(group, strrchr(path, '/') + 1, &err) != PB_OK)
-        complain(walk, "%s: %s", path, err.message);
+        complain(validation, "%s: %s", path, err.message);
 }
 
-static void walk_group(struct walk *walk, hid_t group, const char *path);
+static void check_objects(struct validation *validation, hid_t group, const char *path);
 
-static void check_group(struct walk *walk, hid_t parent, const char *name, const char *path,
-                        const struct pb_object *object)
+static void check_group(struct validation *validation, hid_t parent, const char *name,
+                        const char *path, const struct pb_object *object)
 {
     struct pb_error err = PB_ERROR_INIT;
     hid_t group;
 
     if (pb_h5_open_group(parent, name, &group, &err) != PB_OK) {
-        complain(walk, "%.*s%s", (int)(strlen(path) - strlen(name)), path, err.message);
+        complain(validation, "%.*s%s", (int)(strlen(path) - strlen(name)), path, err.message);
         return;
     }
     if (fits(path, "/devices/<key>/tests/<test>"))
-        check_test(walk, group, path);
+        check_test(validation, group, path);
     else if (object != NULL)
-        check_attributes(walk, group, path, object);
-    walk_group(walk, group, path);
+        check_attributes(validation, group, path, object);
+    check_objects(validation, group, path);
     H5Gclose(group);
 }
 
 /* An object of a group, by what the schema has at its path. */
-static void check_object(struct walk *walk, hid_t parent, const char *name, const char *path)
+static void check_object(struct validation *validation, hid_t parent, const char *name,
+                         const char *path)
 {
     const struct pb_object *object = schema_of(path);
 
     if (is_folder(path) || (object != NULL && object->kind == PB_OBJECT_GROUP))
-        check_group(walk, parent, name, path, object);
+        check_group(validation, parent, name, path, object);
     else if (object != NULL || is_in_test(path))
-        check_dataset(walk, parent, name, path, object);
+        check_dataset(validation, parent, name, path, object);
     else
-        complain(walk, "%s: is not in the schema", path);
+        complain(validation, "%s: is not in the schema", path);
 }
 
-/* path: "" for the root. The schema is five deep, and so is the walk. */
-static void walk_group(struct walk *walk, hid_t group, const char *path)
+/* path: "" for the root. The schema is five deep, and so are the calls. */
+static void check_objects(struct validation *validation, hid_t group, const char *path)
 {
     enum { DEPTH_MAX = 6 };
     char child[DEPTH_MAX * PB_KEY_LENGTH];
@@ -190,10 +191,10 @@ static void walk_group(struct walk *walk, hid_t group, const char *path)
     size_t count = 0;
 
     if (pb_h5_list(group, path, &names, &count, &err) != PB_OK)
-        complain(walk, "%s", err.message);
+        complain(validation, "%s", err.message);
     for (size_t i = 0; i < count; i++) {
         snprintf(child, sizeof(child), "%s/%s", path, names[i].text);
-        check_object(walk, group, names[i].text, child);
+        check_object(validation, group, names[i].text, child);
     }
     free(names);
 }
@@ -201,7 +202,7 @@ static void walk_group(struct walk *walk, hid_t group, const char *path)
 /* ---- /fleet ---- */
 
 struct members {
-    struct walk *walk;
+    struct validation *validation;
     struct pb_key *keys; /* of the devices, sorted */
     size_t key_count, count, ok_count;
 };
@@ -216,19 +217,19 @@ static bool is_member_status(const char *status)
 
 static void check_member(struct members *members, const struct pb_member *member)
 {
-    struct walk *walk = members->walk;
+    struct validation *validation = members->validation;
     bool measured = member->tests_ok > 0 || member->tests_failed > 0;
 
     if (!is_member_status(member->status))
-        complain(walk, "/fleet: rank %lld: unknown status \"%s\"", (long long)member->rank,
+        complain(validation, "/fleet: rank %lld: unknown status \"%s\"", (long long)member->rank,
                  member->status);
     if (member->host[0] != '\0' && !pb_text_is_host(member->host))
-        complain(walk, "/fleet: rank %lld: expected a host's name, found \"%s\"",
+        complain(validation, "/fleet: rank %lld: expected a host's name, found \"%s\"",
                  (long long)member->rank, member->host);
     if (measured &&
         (members->key_count == 0 || bsearch(member->key, members->keys, members->key_count,
                                             sizeof(*members->keys), pb_key_compare) == NULL))
-        complain(walk, "/fleet: rank %lld: its device \"%s\" is not in /devices",
+        complain(validation, "/fleet: rank %lld: its device \"%s\" is not in /devices",
                  (long long)member->rank, member->key);
     members->count++;
     members->ok_count += strcmp(member->status, pb_member_status_name(PB_MEMBER_OK)) == 0;
@@ -243,17 +244,17 @@ static enum pb_status check_some_members(void *context, const void *rows, size_t
     return PB_OK;
 }
 
-static void check_members(struct walk *walk)
+static void check_members(struct validation *validation)
 {
-    struct members members = {.walk = walk};
+    struct members members = {.validation = validation};
     struct pb_error err = PB_ERROR_INIT;
     struct pb_run run;
     hid_t dataset = H5I_INVALID_HID;
-    enum pb_status status = pb_h5_open_dataset(walk->file, "/fleet", &dataset, &err);
+    enum pb_status status = pb_h5_open_dataset(validation->file, "/fleet", &dataset, &err);
 
-    pb_reader_run(walk->reader, &run, NULL);
+    pb_reader_run(validation->reader, &run, NULL);
     /* What the devices are that cannot be listed was complained of. */
-    pb_reader_devices(walk->reader, &members.keys, &members.key_count, NULL);
+    pb_reader_devices(validation->reader, &members.keys, &members.key_count, NULL);
     if (status == PB_OK) {
         status = pb_h5_visit_rows(dataset, "/fleet", pb_schema_find("/fleet"), check_some_members,
                                   &members, &err);
@@ -261,34 +262,34 @@ static void check_members(struct walk *walk)
     }
     free(members.keys);
     if (status != PB_OK)
-        complain(walk, "%s", err.message);
+        complain(validation, "%s", err.message);
     else if ((run.complete != 0) != (members.ok_count == members.count && members.count > 0))
-        complain(walk, "/: complete is %lld, but %zu of %zu rows of /fleet are ok",
+        complain(validation, "/: complete is %lld, but %zu of %zu rows of /fleet are ok",
                  (long long)run.complete, members.ok_count, members.count);
 }
 
-static enum pb_status validate(const char *path, struct walk walk, size_t *complaints_out,
-                               struct pb_error *err)
+static enum pb_status validate(const char *path, struct validation validation,
+                               size_t *complaints_out, struct pb_error *err)
 {
-    enum pb_status status = pb_reader_open(path, &walk.reader, err);
+    enum pb_status status = pb_reader_open(path, &validation.reader, err);
 
     if (status != PB_OK)
         return status;
-    walk.file = pb_reader_file(walk.reader);
-    walk_group(&walk, walk.file, "");
-    check_members(&walk);
-    pb_reader_close(walk.reader);
-    *complaints_out = walk.complaints;
-    return walk.complaints == 0 ? PB_OK
-                                : pb_fail(err, PB_INVALID, "%s: %zu violations of the schema", path,
-                                          walk.complaints);
+    validation.file = pb_reader_file(validation.reader);
+    check_objects(&validation, validation.file, "");
+    check_members(&validation);
+    pb_reader_close(validation.reader);
+    *complaints_out = validation.complaints;
+    return validation.complaints == 0 ? PB_OK
+                                      : pb_fail(err, PB_INVALID, "%s: %zu violations of the schema",
+                                                path, validation.complaints);
 }
 
 enum pb_status pb_file_validate(const char *path,
                                 void (*complain_to)(void *context, const char *line), void *context,
                                 size_t *complaints_out, struct pb_error *err)
 {
-    return validate(path, (struct walk){.complain = complain_to, .context = context},
+    return validate(path, (struct validation){.complain = complain_to, .context = context},
                     complaints_out, err);
 }
 
@@ -297,7 +298,7 @@ enum pb_status pb_file_validate_structure(const char *path,
                                           void *context, size_t *complaints_out,
                                           struct pb_error *err)
 {
-    return validate(path,
-                    (struct walk){.complain = complain_to, .context = context, .skips_data = true},
-                    complaints_out, err);
+    return validate(
+        path, (struct validation){.complain = complain_to, .context = context, .skips_data = true},
+        complaints_out, err);
 }

@@ -15,7 +15,7 @@
 # PLUMB_STATE           where to keep the verdict              (default: /var/lib/plumb)
 # PLUMB_BIN             folder of the programs    (default: as installed, else the PATH's)
 # PLUMB_BASELINE        a fleet file, or a folder of such, with healthy devices of this model; without
-#                       it a node has too few peers, and the verdict can only tell of what needs
+#                       it a node has too few peers, and the verdict can only judge what needs
 #                       none
 # PLUMB_PROMETHEUS      textfile for the node exporter         (default: none)
 # PLUMB_HEALTH_HOURS    hours between two checks               (default: 24)

@@ -76,7 +76,7 @@ is_good() {
 }
 
 # What this night is compared with, as a folder of links: the baseline, and the last good nights
-# since it was made, which tell how well each device repeats.
+# since it was made, which show how well each device repeats.
 gather_pasts() {
     since=$library/rebased
     [ -e "$since" ] || since=$baseline
@@ -143,8 +143,8 @@ code=$?
 trap - INT TERM HUP
 job=$(cat "$run.job")
 rm -f "$run.job"
-[ -e "$run.h5" ] || give_up "job ${job:-was refused}: no file, exit code $code; $run.log may tell"
-[ -e "$run.json" ] || give_up "$run.h5 is there, but no verdict; $run.log may tell"
+[ -e "$run.h5" ] || give_up "job ${job:-was refused}: no file, exit code $code; $run.log may say why"
+[ -e "$run.json" ] || give_up "$run.h5 is there, but no verdict; $run.log may say why"
 
 verdict=$(sed -n 's/^ "exit_code": \([0-3]\),*$/\1/p' "$run.json")
 say "$run.h5, job $job"

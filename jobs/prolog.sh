@@ -1,6 +1,6 @@
 #!/bin/sh
 # Slurm prolog: keeps jobs off a node whose last verdict was bad. Reads one line of one file, which
-# health.sh keeps, in about a millisecond; measures nothing, waits for nothing, asks nobody.
+# health.sh keeps, in about a millisecond; measures nothing, waits for nothing, queries nothing.
 #
 #   slurm.conf:  Prolog=/opt/plumb/share/plumb/jobs/prolog.sh
 #

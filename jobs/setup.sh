@@ -57,7 +57,7 @@ plumb_setup() {
     $plumb_apt install -y --no-install-recommends $missing >/dev/null
 }
 
-# Open MPI refuses root and more ranks than cores unless told otherwise.
+# Open MPI refuses root and more ranks than cores unless it is configured otherwise.
 plumb_mpi_environment() {
     if [ "$(id -u)" -eq 0 ]; then
         export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

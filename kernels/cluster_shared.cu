@@ -5,6 +5,7 @@
  * Limit: clusters are there from compute capability 9.0 on; before, the kernels are empty and the
  * launch is refused.
  */
+#include "kernels/cluster.cuh"
 #include "kernels/parallel.h"
 #include "kernels/stamp.cuh"
 
@@ -155,54 +156,16 @@ extern "C" __global__ void __launch_bounds__(PB_CLUSTER_THREADS)
 #endif
 }
 
-static cudaError_t pb_cluster_allow(void (*kernel)(struct pb_kernel_cluster_shared),
-                                    const struct pb_kernel_cluster_shared *request)
-{
-    cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            (int)request->shared_bytes);
-
-    if (code == cudaSuccess)
-        code = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed,
-                                    request->size > 8);
-    return code;
-}
-
-static cudaLaunchConfig_t pb_cluster_config(const struct pb_kernel_cluster_shared *request,
-                                            uint32_t threads, cudaLaunchAttribute *attribute)
-{
-    cudaLaunchConfig_t config = {};
-
-    attribute->id = cudaLaunchAttributeClusterDimension;
-    attribute->val.clusterDim.x = request->size;
-    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
-    config.gridDim = dim3(request->cta_count);
-    config.blockDim = dim3(threads);
-    config.dynamicSmemBytes = request->shared_bytes;
-    config.attrs = attribute;
-    config.numAttrs = 1;
-    return config;
-}
-
 extern "C" int pb_kernel_cluster_shared_fit(const struct pb_kernel_cluster_shared *request,
                                             int *count_out)
 {
     cudaLaunchAttribute attribute;
     cudaLaunchConfig_t config = pb_cluster_config(request, PB_CLUSTER_THREADS, &attribute);
-    int count = 0;
     cudaError_t code = pb_cluster_allow(pb_cluster_rate, request);
 
     if (code == cudaSuccess)
         code = pb_cluster_allow(pb_cluster_latency, request);
-    if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveClusters(&count, pb_cluster_rate, &config);
-    if (code == cudaErrorInvalidClusterSize || code == cudaErrorNotSupported ||
-        code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration) {
-        cudaGetLastError();
-        code = cudaSuccess;
-        count = 0;
-    }
-    *count_out = count;
-    return (int)code;
+    return (int)pb_cluster_count(code, pb_cluster_rate, &config, count_out);
 }
 
 extern "C" int pb_kernel_cluster_shared(const struct pb_kernel_cluster_shared *request)

@@ -3,7 +3,7 @@
  * where there are any, and fused multiply-adds and integer products everywhere. Every SM should
  * come to the same checksum, bit for bit.
  *
- * Operands are drawn by a hash of seed, run, warp, lane and step; zeros would draw half the power.
+ * Operands come from a hash of seed, run, warp, lane and step; zeros would draw half the power.
  * The checksum weighs every word by its place, so that two swapped words show.
  */
 #include "kernels/meet.cuh"

@@ -65,7 +65,7 @@ PB_KERNEL_FUNCTION uint64_t pb_kernel_position(enum pb_kernel_form form, uint64_
     }
 }
 
-/* What the CTA that did a piece of work tells. One that was not done leaves `runs` at 0. */
+/* What the CTA that did a piece of work reports. One that was not done leaves `runs` at 0. */
 struct pb_kernel_result {
     uint64_t start_cycles, end_cycles; /* around the timed loads, raw */
     uint64_t start_ns, end_ns;

@@ -1,7 +1,7 @@
 /*
  * The loads that chases are made of. Each one's `at` is where the next load goes, in the form of
  * its chain (enum pb_kernel_form); load() replaces it by what lies there, go() and where() set and
- * tell it in full, offset() is where that is in the array, and ready() is called right before a
+ * give it in full, offset() is where that is in the array, and ready() is called right before a
  * window opens.
  */
 #ifndef PB_KERNELS_LOAD_CUH

@@ -6,9 +6,12 @@
  * (MIG, another process), it says so and leaves.
  */
 #include "kernels/pair.h"
+
+#include "kernels/cluster.cuh"
 #include "kernels/stamp.cuh"
 
 enum {
+    PB_CLUSTER_SMS_THREADS = 32,
     PB_PAIR_THREADS = 1024,
     PB_PAIR_AT_ONCE = 8,        /* accesses of a thread outstanding */
     PB_PAIR_SECTOR_BYTES = 32,  /* the least that goes to L2 */
@@ -29,51 +32,19 @@ extern "C" __global__ void pb_cluster_sms(struct pb_kernel_clusters clusters)
         ;
 }
 
-/* The launch, and its one attribute, whose memory is the caller's. */
-static cudaLaunchConfig_t pb_cluster_launch(const struct pb_kernel_clusters *clusters,
-                                            cudaLaunchAttribute *attribute)
-{
-    cudaLaunchConfig_t config = {};
-
-    attribute->id = cudaLaunchAttributeClusterDimension;
-    attribute->val.clusterDim.x = clusters->size;
-    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
-    config.gridDim = dim3(clusters->cta_count);
-    config.blockDim = dim3(32);
-    config.dynamicSmemBytes = clusters->shared_bytes;
-    config.attrs = attribute;
-    config.numAttrs = 1;
-    return config;
-}
-
 extern "C" int pb_kernel_clusters_fit(const struct pb_kernel_clusters *clusters, int *count_out)
 {
     cudaLaunchAttribute attribute;
-    cudaLaunchConfig_t config = pb_cluster_launch(clusters, &attribute);
-    int count = 0;
-    cudaError_t code = cudaFuncSetAttribute(
-        pb_cluster_sms, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)clusters->shared_bytes);
+    cudaLaunchConfig_t config = pb_cluster_config(clusters, PB_CLUSTER_SMS_THREADS, &attribute);
+    cudaError_t code = pb_cluster_allow(pb_cluster_sms, clusters);
 
-    /* Clusters of 16 run on some devices only: those take this attribute. */
-    if (code == cudaSuccess)
-        code = cudaFuncSetAttribute(pb_cluster_sms, cudaFuncAttributeNonPortableClusterSizeAllowed,
-                                    clusters->size > 8);
-    if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveClusters(&count, pb_cluster_sms, &config);
-    if (code == cudaErrorInvalidClusterSize || code == cudaErrorNotSupported ||
-        code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration) {
-        cudaGetLastError();
-        code = cudaSuccess;
-        count = 0;
-    }
-    *count_out = count;
-    return (int)code;
+    return (int)pb_cluster_count(code, pb_cluster_sms, &config, count_out);
 }
 
 extern "C" int pb_kernel_clusters(const struct pb_kernel_clusters *clusters)
 {
     cudaLaunchAttribute attribute;
-    cudaLaunchConfig_t config = pb_cluster_launch(clusters, &attribute);
+    cudaLaunchConfig_t config = pb_cluster_config(clusters, PB_CLUSTER_SMS_THREADS, &attribute);
 
     return (int)cudaLaunchKernelEx(&config, pb_cluster_sms, *clusters);
 }
@@ -85,7 +56,7 @@ __device__ __forceinline__ void pb_pairs_fail(struct pb_kernel_pairs_state *stat
 
 /* Waits until the word is `wanted`. False: somebody failed, or nothing came in 2 ms and more. */
 __device__ __forceinline__ bool pb_pairs_wait(struct pb_kernel_pairs_state *state, uint32_t *word,
-                                              uint32_t wanted, uint64_t patience_cycles,
+                                              uint32_t wanted, uint64_t timeout_cycles,
                                               uint32_t fault)
 {
     uint64_t start = pb_clock();
@@ -93,7 +64,7 @@ __device__ __forceinline__ bool pb_pairs_wait(struct pb_kernel_pairs_state *stat
     while (atomicAdd(word, 0) != wanted) {
         if (atomicAdd(&state->fault, 0) != PB_KERNEL_PAIRS_WELL)
             return false;
-        if (pb_clock() - start > patience_cycles) {
+        if (pb_clock() - start > timeout_cycles) {
             pb_pairs_fail(state, fault);
             return false;
         }
@@ -105,14 +76,13 @@ __device__ __forceinline__ bool pb_pairs_wait(struct pb_kernel_pairs_state *stat
 /* One thread of each CTA: is every SM there, each once? */
 __device__ __forceinline__ bool pb_pairs_meet(struct pb_kernel_pairs_state *state)
 {
-    const uint64_t patience_cycles = 100000000; /* 50 ms */
+    const uint64_t timeout_cycles = 100000000; /* 50 ms */
     uint32_t sm = pb_sm_id();
 
     if (sm >= gridDim.x || atomicExch(&state->is_taken[sm], 1) != 0)
         pb_pairs_fail(state, PB_KERNEL_PAIRS_SPREAD);
     atomicAdd(&state->present, 1);
-    return pb_pairs_wait(state, &state->present, gridDim.x, patience_cycles,
-                         PB_KERNEL_PAIRS_ABSENT);
+    return pb_pairs_wait(state, &state->present, gridDim.x, timeout_cycles, PB_KERNEL_PAIRS_ABSENT);
 }
 
 /* A thread's first word of 16 bytes, and how many there are of a warp's neighbours until its next.
@@ -136,8 +106,8 @@ __device__ __forceinline__ uint32_t pb_pairs_expect(const struct pb_kernel_pairs
 }
 
 /*
- * Words of 16 bytes past L1, many at once; returns the sum of their quarters: of those that nobody
- * uses the compiler makes smaller loads.
+ * Words of 16 bytes past L1, many at once; returns the sum of their quarters: of those that are not
+ * used the compiler makes smaller loads.
  */
 __device__ __forceinline__ uint32_t pb_pairs_read(const struct pb_kernel_pairs &pairs,
                                                   uint32_t side)
@@ -272,7 +242,7 @@ __device__ __forceinline__ bool pb_pairs_work(const struct pb_kernel_pairs &pair
                                               uint32_t side, uint32_t members,
                                               uint32_t *wrong_inout)
 {
-    const uint64_t patience_cycles = 20000000; /* 10 ms */
+    const uint64_t timeout_cycles = 20000000; /* 10 ms */
     struct pb_kernel_pairs_state *state = (struct pb_kernel_pairs_state *)pairs.state;
     uint32_t expected = kind == PB_KERNEL_PAIRS_READ ? pb_pairs_expect(pairs, side) : 0;
     uint32_t opened = 0, sum = pb_pairs_do<kind>(pairs, side);
@@ -282,7 +252,7 @@ __device__ __forceinline__ bool pb_pairs_work(const struct pb_kernel_pairs &pair
     if (threadIdx.x == 0) {
         atomicAdd(&state->arrived, 1);
         waits_in_vain =
-            !pb_pairs_wait(state, &state->arrived, members, patience_cycles, PB_KERNEL_PAIRS_LATE);
+            !pb_pairs_wait(state, &state->arrived, members, timeout_cycles, PB_KERNEL_PAIRS_LATE);
     }
     if (__syncthreads_or(waits_in_vain))
         return false;
@@ -301,7 +271,7 @@ __device__ __forceinline__ bool pb_pairs_work(const struct pb_kernel_pairs &pair
 template <enum pb_kernel_pairs_kind kind>
 __global__ void __launch_bounds__(PB_PAIR_THREADS, 1) pb_pairs_of_sms(struct pb_kernel_pairs pairs)
 {
-    const uint64_t patience_cycles = 20000000000; /* 10 s: the pairs before it fail much sooner */
+    const uint64_t timeout_cycles = 20000000000; /* 10 s: the pairs before it fail much sooner */
     struct pb_kernel_pairs_state *state = (struct pb_kernel_pairs_state *)pairs.state;
     uint32_t sm = pb_sm_id(), wrong = 0;
     bool waits_in_vain = threadIdx.x == 0 && !pb_pairs_meet(state);
@@ -316,7 +286,7 @@ __global__ void __launch_bounds__(PB_PAIR_THREADS, 1) pb_pairs_of_sms(struct pb_
             continue;
         if (threadIdx.x == 0)
             waits_in_vain =
-                !pb_pairs_wait(state, &state->turn, pair, patience_cycles, PB_KERNEL_PAIRS_LATE);
+                !pb_pairs_wait(state, &state->turn, pair, timeout_cycles, PB_KERNEL_PAIRS_LATE);
         if (__syncthreads_or(waits_in_vain))
             return;
         if (!pb_pairs_work<kind>(pairs, pair, sm == sms.x ? 0 : 1, members, &wrong))

@@ -10,12 +10,12 @@
 
 __device__ __forceinline__ void pb_await_sm(struct pb_kernel_shared_slot *slot, uint32_t ctas)
 {
-    const uint64_t patience_cycles = 4000000; /* 2 ms */
+    const uint64_t timeout_cycles = 4000000; /* 2 ms */
     uint64_t start = pb_clock();
 
     if (threadIdx.x == 0) {
         atomicAdd(&slot->arrived, 1);
-        while (atomicAdd(&slot->arrived, 0) < ctas && pb_clock() - start < patience_cycles)
+        while (atomicAdd(&slot->arrived, 0) < ctas && pb_clock() - start < timeout_cycles)
             ;
     }
     __syncthreads();
@@ -80,7 +80,7 @@ static pb_shared_kernel pb_pick(uint32_t ilp)
     }
 }
 
-/* All shared memory that there is, and as much of it as the CTAs ask for. */
+/* All shared memory that there is, and as much of it as the CTAs request. */
 static int pb_configure_shared(pb_shared_kernel kernel,
                                const struct pb_kernel_shared_stream *stream)
 {

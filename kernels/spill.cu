@@ -2,9 +2,9 @@
  * More live variables than registers (F13 3.4.4): 4096 times, a variable chosen at random is read,
  * and another is written with what all reads so far make up.
  *
- * Which ones is drawn while compiling, so that variables can live in registers, as long as those
- * suffice: a thread has 64, half as many variables, because one compiled kernel serves up to 1024
- * threads. The rest is spilled to local memory by the compiler, which is what is measured.
+ * Which ones is chosen at random while compiling, so that variables can live in registers, as long
+ * as those suffice: a thread has 64, half as many variables, because one compiled kernel serves up
+ * to 1024 threads. The rest is spilled to local memory by the compiler, which is what is measured.
  *
  * Limit: the order repeats when all variables have come (after 64 steps at least): code of 4096
  * different steps for each number of variables would fill megabytes.

@@ -178,7 +178,7 @@ __device__ __forceinline__ int pb_claim(const struct pb_kernel_place &place)
 __device__ __forceinline__ int pb_spread(const struct pb_kernel_place &place)
 {
     struct pb_kernel_control *control = (struct pb_kernel_control *)place.control;
-    const uint64_t patience_cycles = 4000000; /* 2 ms: then an SM takes no CTA of ours */
+    const uint64_t timeout_cycles = 4000000; /* 2 ms: then an SM takes no CTA of ours */
     uint64_t start = pb_clock();
     int job = pb_claim(place);
 
@@ -188,7 +188,7 @@ __device__ __forceinline__ int pb_spread(const struct pb_kernel_place &place)
             ;
         return job;
     }
-    while (atomicAdd(&control->begun, 0) < place.job_count && pb_clock() - start < patience_cycles)
+    while (atomicAdd(&control->begun, 0) < place.job_count && pb_clock() - start < timeout_cycles)
         ;
     atomicAdd(&control->departed, 1);
     return PB_NO_JOB;

@@ -49,7 +49,7 @@ static uint64_t pivots_of(const struct pb_gf2_span *span)
     return pivots;
 }
 
-uint64_t pb_gf2_told(const struct pb_gf2_span *span)
+uint64_t pb_gf2_resolved(const struct pb_gf2_span *span)
 {
     uint64_t told = 0;
 

@@ -24,7 +24,7 @@ bool pb_gf2_add(struct pb_gf2_span *span, uint64_t vector);
 bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector);
 
 /* The single bits that the span holds. */
-uint64_t pb_gf2_told(const struct pb_gf2_span *span);
+uint64_t pb_gf2_resolved(const struct pb_gf2_span *span);
 
 /*
  * The masks m with parity(m & v) == 0 for all v of `same`, among those on the pivots of `tried`,

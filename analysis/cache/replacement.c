@@ -176,9 +176,9 @@ static double replay(const struct pb_set_trace *trace, enum pb_replacement_polic
     for (size_t i = 0; i < trace->count; i++) {
         bool hit = access_set(set, policy, trace->line[i]), is_wrong;
 
-        if (trace->sight[i] == PB_SIGHT_NEITHER)
+        if (trace->observed[i] == PB_OBSERVED_NEITHER)
             continue;
-        is_wrong = hit != (trace->sight[i] == PB_SIGHT_HIT);
+        is_wrong = hit != (trace->observed[i] == PB_OBSERVED_HIT);
         *mispredicted += is_wrong;
         sum += is_wrong ? log_wrong : log_other;
     }
@@ -241,9 +241,9 @@ static double track(const struct pb_set_trace *trace, struct tracker *tracker)
     for (size_t i = 0; i < trace->count; i++) {
         bool fits;
 
-        if (trace->sight[i] == PB_SIGHT_NEITHER)
+        if (trace->observed[i] == PB_OBSERVED_NEITHER)
             return sum;
-        fits = trace->sight[i] == PB_SIGHT_MISS
+        fits = trace->observed[i] == PB_OBSERVED_MISS
                    ? take_miss(tracker, trace->line[i])
                    : take_hit(tracker, trace->line[i], trace->line_count);
         if (!fits) /* from here on nothing is explained */

@@ -33,12 +33,12 @@ enum { PB_WAYS_MAX = 1024 };
 const char *pb_policy_name(enum pb_replacement_policy policy);
 
 /* What an access looked like. */
-enum pb_sight { PB_SIGHT_HIT, PB_SIGHT_MISS, PB_SIGHT_NEITHER };
+enum pb_observed { PB_OBSERVED_HIT, PB_OBSERVED_MISS, PB_OBSERVED_NEITHER };
 
 /* One chase over the lines of a set. */
 struct pb_set_trace {
     const uint32_t *line; /* [count] below line_count */
-    const enum pb_sight *sight;
+    const enum pb_observed *observed;
     size_t count;
     uint32_t line_count; /* different lines in all traces */
 };

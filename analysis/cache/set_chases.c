@@ -17,7 +17,7 @@ void pb_set_chases_clear(struct pb_set_chases *chases)
     free(chases->traces);
     free(chases->address);
     free(chases->line);
-    free(chases->sight);
+    free(chases->observed);
     *chases = (struct pb_set_chases){.count = 0};
 }
 
@@ -51,9 +51,9 @@ static enum pb_status allocate(const struct pb_cache_level *level, struct pb_set
     chases->traces = calloc(traces + 1, sizeof(*chases->traces));
     chases->address = calloc(accesses + 1, sizeof(*chases->address));
     chases->line = calloc(accesses + 1, sizeof(*chases->line));
-    chases->sight = calloc(accesses + 1, sizeof(*chases->sight));
+    chases->observed = calloc(accesses + 1, sizeof(*chases->observed));
     if (chases->traces == NULL || chases->address == NULL || chases->line == NULL ||
-        chases->sight == NULL)
+        chases->observed == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu accesses", accesses);
     return PB_OK;
 }
@@ -77,11 +77,11 @@ static void number_lines(const struct pb_cache_level *level, struct pb_set_chase
     chases->line_count = kept;
 }
 
-static enum pb_sight look(const struct pb_cache_level *level, double cycles)
+static enum pb_observed look(const struct pb_cache_level *level, double cycles)
 {
     if (pb_band_holds(level->classes.hit, cycles))
-        return PB_SIGHT_HIT;
-    return pb_band_holds(level->classes.miss, cycles) ? PB_SIGHT_MISS : PB_SIGHT_NEITHER;
+        return PB_OBSERVED_HIT;
+    return pb_band_holds(level->classes.miss, cycles) ? PB_OBSERVED_MISS : PB_OBSERVED_NEITHER;
 }
 
 static void add_chase(const struct pb_cache_level *level, const struct pb_point *point,
@@ -96,11 +96,11 @@ static void add_chase(const struct pb_cache_level *level, const struct pb_point 
                                         sizeof(address), compare_addresses);
 
         chases->line[first + i] = (uint32_t)(found - chases->address);
-        chases->sight[first + i] = look(level, pb_access_cycles(&chase, i));
+        chases->observed[first + i] = look(level, pb_access_cycles(&chase, i));
     }
     chases->access_count += chase.count;
     chases->traces[chases->count++] = (struct pb_set_trace){
-        chases->line + first, chases->sight + first, chase.count, (uint32_t)chases->line_count};
+        chases->line + first, chases->observed + first, chase.count, (uint32_t)chases->line_count};
 }
 
 enum pb_status pb_set_chases_read(const struct pb_cache_level *level, struct pb_set_chases *chases,
@@ -126,7 +126,8 @@ static void count_again(const struct pb_set_chases *chases, size_t *again, bool 
 
         memset(loaded, 0, chases->line_count * sizeof(*loaded));
         for (size_t k = 0; k < trace->count; k++) {
-            again[trace->line[k]] += loaded[trace->line[k]] && trace->sight[k] == PB_SIGHT_MISS;
+            again[trace->line[k]] +=
+                loaded[trace->line[k]] && trace->observed[k] == PB_OBSERVED_MISS;
             loaded[trace->line[k]] = true;
         }
     }
@@ -161,11 +162,11 @@ static void keep_lines(struct pb_set_chases *chases, const size_t *again, size_t
 
             if (again[line] <= most)
                 continue;
-            chases->sight[kept] = trace->sight[k];
+            chases->observed[kept] = trace->observed[k];
             chases->line[kept++] = number[line];
         }
-        chases->traces[i] =
-            (struct pb_set_trace){chases->line + first, chases->sight + first, kept - first, lines};
+        chases->traces[i] = (struct pb_set_trace){chases->line + first, chases->observed + first,
+                                                  kept - first, lines};
     }
     chases->line_count = lines;
     chases->access_count = kept;

@@ -17,7 +17,7 @@ struct pb_set_chases {
     uint64_t *address; /* of all lines, by their chases' stride; ascending */
     size_t line_count;
     uint32_t *line;
-    enum pb_sight *sight;
+    enum pb_observed *observed;
     size_t access_count;
 };
 

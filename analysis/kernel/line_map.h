@@ -10,7 +10,7 @@ struct pb_line_map {
         uint64_t key; /* 1 + ; 0: free */
         uint64_t value;
     } * entries;
-    size_t room, count;
+    size_t capacity, count;
 };
 
 /* Where the key's value stands, 0 when it is new; valid until the next call. NULL: no memory. */

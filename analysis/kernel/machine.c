@@ -18,8 +18,8 @@
  * tests/gpu/l1_sequences.cu). A Hopper's L1 keeps what is stored: an H200's hits all
  * words that tridiagonal of tests/gpu/trace_kernels.cu stores and loads again. Its driver sets 32
  * KiB aside at least (launch__shared_mem_config_size of ncu, for blocks of 32 to 384 threads).
- * The halves of its L2 are told apart by the parity published for an H100 (docs/facts.md); on an
- * H200 half of 32 KiB was at home in each. Of other chips nobody has said.
+ * The halves of its L2 are distinguished by the parity published for an H100 (docs/facts.md); on an
+ * H200 half of 32 KiB was at home in each. Of other chips nothing is published.
  */
 static const struct pb_execution capabilities[] = {
     {120, 0, 1536, 24, 65536, 102400, 1024, false, PB_STORE_UPDATE, true, 12, NAN, false, NAN, 0.0,

@@ -43,7 +43,7 @@ enum pb_status pb_execution_from_json(const struct pb_json *root,
 /*
  * hierarchy  is referred to, not copied. Where it was measured, and L1 holds fewer lines than its
  *            sets have, its index is known for the address bits of the array that was loaded alone
- *            (docs/parameters.md): the part of higher bits is drawn.
+ *            (docs/parameters.md): the part of higher bits is random.
  *
  * PB_INVALID  loads find no cache whose line is known, or its latency is not
  */

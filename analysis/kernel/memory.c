@@ -9,6 +9,7 @@
 
 #include "analysis/kernel/line_map.h"
 #include "analysis/model/mshr.h"
+#include "core/reserve.h"
 
 enum {
     PIECES_MAX = 2 * PB_LANES_MAX, /* lines of an access: a lane's bytes may lie in two */
@@ -71,7 +72,7 @@ struct level {
     /* only where lines are filled on arrival */
     struct pb_line_map arrivals; /* by sector: when it arrives, as bits of a double */
     struct effect *effects;      /* a heap, the first on top */
-    size_t effect_count, effect_room;
+    size_t effect_count, effect_capacity;
     uint64_t order;
 };
 
@@ -207,13 +208,13 @@ static bool spread_over_sets(const struct pb_model_shape *shape, unsigned first,
 
 /*
  * Address bits above those that the index was resolved for belong to it, too, in a way that depends
- * on where pages lie: each gets a part in it that is drawn. As many neighbouring address bits as
+ * on where pages lie: each gets a random part in it. As many neighbouring address bits as
  * the set has choose among all sets, as those that were resolved do on an H100 and an H200: the
  * index is there to spread rows of any power of two.
  */
-static enum pb_status draw_masks(struct pb_model_level *drawn, uint64_t seed, struct pb_error *err)
+static enum pb_status draw_masks(struct pb_model_level *level, uint64_t seed, struct pb_error *err)
 {
-    struct pb_model_shape *shape = &drawn->shape;
+    struct pb_model_shape *shape = &level->shape;
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     unsigned count = (unsigned)shape->index_mask_count;
     uint64_t known = 1;
@@ -283,16 +284,11 @@ static enum pb_status add_effect(struct level *level, double time, uint64_t addr
 {
     struct effect effect = {time, level->order++, address, sectors};
     size_t at = level->effect_count;
+    enum pb_status status =
+        PB_RESERVE(level->effects, at, level->effect_capacity, "outstanding accesses", err);
 
-    if (at == level->effect_room) {
-        size_t room = at == 0 ? 256 : 2 * at;
-        struct effect *effects = realloc(level->effects, room * sizeof(*effects));
-
-        if (effects == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu accesses in flight", room);
-        level->effects = effects;
-        level->effect_room = room;
-    }
+    if (status != PB_OK)
+        return status;
     for (; at > 0 && is_earlier(&effect, &level->effects[(at - 1) / 2]); at = (at - 1) / 2)
         level->effects[at] = level->effects[(at - 1) / 2];
     level->effects[at] = effect;
@@ -438,7 +434,7 @@ static void add_levels(struct pb_level_counts *to, const struct pb_level_counts 
 
 /*
  * In which half the memory of an address is at home: the parity, beside a constant of each page of
- * 2 MiB that is drawn; where no parity is known, it is drawn for each block of 4 KiB.
+ * 2 MiB that is random; where no parity is known, it is random for each block of 4 KiB.
  */
 static unsigned home_of(const struct pb_memory *memory, uint64_t address)
 {
@@ -556,7 +552,7 @@ static bool merges(const struct pb_memory *memory)
 }
 
 /*
- * A request for what an SM of the same GPC has asked for, and what is not back yet, is merged with
+ * A request for what an SM of the same GPC has requested, and what is not back yet, is merged with
  * it, as a whole and up to MERGED_MAX of them: L2 does not see it (tests/gpu/merged_requests.cu).
  * Returns what goes on to L2; *ready_time_inout is when what was merged is back at least.
  */
@@ -817,7 +813,7 @@ static enum pb_status look_up(struct pb_memory *memory, struct level *level,
     return PB_OK;
 }
 
-/* Notes the reuse distance of a line that was looked up, and tells who observes. */
+/* Notes the reuse distance of a line that was looked up, and reports it to the observer. */
 static enum pb_status note_reuse(struct pb_memory *memory, struct level *level,
                                  const struct piece *piece, double time, const struct found *found,
                                  struct pb_error *err)
@@ -1405,7 +1401,7 @@ const struct pb_topology *pb_memory_topology(const struct pb_machine *machine,
 
 /*
  * Of every SM the GPC, and of every GPC the side of L2. Where sides were measured, a GPC is on that
- * of most of its SMs; else half of the GPCs, drawn, are on each.
+ * of most of its SMs; else half of the GPCs, at random, are on each.
  */
 static void find_places(struct pb_memory *memory)
 {

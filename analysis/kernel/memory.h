@@ -32,7 +32,7 @@ struct pb_machine_level {
      * missed, as Hopper does.
      */
     bool fills_on_arrival;
-    /* The index is known for low address bits only; the part of the others in it is drawn. */
+    /* The index is known for low address bits only; the part of the others in it is random. */
     bool draws_high_bits;
 };
 
@@ -61,7 +61,7 @@ struct pb_machine {
     bool l2_merges_requests; /* of SMs of one GPC for what is on its way, before L2 sees them */
     uint32_t gpc_count;      /* at most PB_GPCS_MAX */
     /* Where the SMs of the GPU of this uuid are, as far as that was measured. On any other GPU the
-     * same number is another SM: there GPCs are assumed, and sides drawn. */
+     * same number is another SM: there GPCs are assumed, and sides random. */
     const struct pb_topology *topology; /* NULL: nothing was */
     char device[PB_TEXT_LENGTH];
     uint32_t mshr_per_sm; /* outstanding misses; 0: no limit is known */
@@ -101,10 +101,10 @@ struct pb_level_counts {
 /* Of an instruction, an allocation, or all. */
 struct pb_access_counts {
     uint64_t accesses;              /* of warps */
-    uint64_t sectors, lines, bytes; /* distinct ones of an access; bytes that lanes asked for */
+    uint64_t sectors, lines, bytes; /* distinct ones of an access; bytes that lanes requested */
     struct pb_level_counts l1, l2;  /* reads; what bypasses L1 has no count there */
     uint64_t
-        l2_merged; /* sectors that L1 missed and L2 did not see: merged with others under way */
+        l2_merged; /* sectors that L1 missed and L2 did not see: merged with outstanding ones */
 };
 
 /* What an instruction's lanes and its successive accesses in a warp are apart, most of the time. */

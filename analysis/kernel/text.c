@@ -47,12 +47,12 @@ static enum pb_status fill_input(struct pb_text *text, struct pb_error *err)
     return PB_OK;
 }
 
-static enum pb_status decode_plain(struct pb_text *text, size_t room, size_t *count_out)
+static enum pb_status decode_plain(struct pb_text *text, size_t capacity, size_t *count_out)
 {
     size_t count = text->input_end - text->input_begin;
 
-    if (count > room)
-        count = room;
+    if (count > capacity)
+        count = capacity;
     memcpy(text->output + text->end, text->input + text->input_begin, count);
     text->input_begin += count;
     text->has_ended = count == 0;
@@ -61,7 +61,7 @@ static enum pb_status decode_plain(struct pb_text *text, size_t room, size_t *co
 }
 
 /* Members of a gzip file may follow one another: each begins a new stream. */
-static enum pb_status decode_gzip(struct pb_text *text, size_t room, size_t *count_out,
+static enum pb_status decode_gzip(struct pb_text *text, size_t capacity, size_t *count_out,
                                   struct pb_error *err)
 {
     z_stream *gzip = &text->gzip;
@@ -77,17 +77,17 @@ static enum pb_status decode_gzip(struct pb_text *text, size_t room, size_t *cou
     gzip->next_in = text->input + text->input_begin;
     gzip->avail_in = (uInt)(text->input_end - text->input_begin);
     gzip->next_out = (unsigned char *)text->output + text->end;
-    gzip->avail_out = (uInt)room;
+    gzip->avail_out = (uInt)capacity;
     result = inflate(gzip, Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
         return damaged(text, "the gzip data are damaged", err);
     text->input_begin = text->input_end - gzip->avail_in;
     text->is_open = result != Z_STREAM_END;
-    *count_out = room - gzip->avail_out;
+    *count_out = capacity - gzip->avail_out;
     return PB_OK;
 }
 
-static enum pb_status decode_xz(struct pb_text *text, size_t room, size_t *count_out,
+static enum pb_status decode_xz(struct pb_text *text, size_t capacity, size_t *count_out,
                                 struct pb_error *err)
 {
     lzma_stream *xz = &text->xz;
@@ -97,10 +97,10 @@ static enum pb_status decode_xz(struct pb_text *text, size_t room, size_t *count
     xz->next_in = text->input + text->input_begin;
     xz->avail_in = text->input_end - text->input_begin;
     xz->next_out = (unsigned char *)text->output + text->end;
-    xz->avail_out = room;
+    xz->avail_out = capacity;
     result = lzma_code(xz, at_end ? LZMA_FINISH : LZMA_RUN);
     text->input_begin = text->input_end - xz->avail_in;
-    *count_out = room - xz->avail_out;
+    *count_out = capacity - xz->avail_out;
     if (result == LZMA_STREAM_END)
         text->has_ended = true;
     else if (result == LZMA_BUF_ERROR || (at_end && result == LZMA_OK && *count_out == 0))
@@ -120,17 +120,17 @@ static enum pb_status decode(struct pb_text *text, struct pb_error *err)
     text->end -= text->begin;
     text->begin = 0;
     while (status == PB_OK && count == 0 && !text->has_ended) {
-        size_t room = OUTPUT_BYTES - text->end;
+        size_t capacity = OUTPUT_BYTES - text->end;
 
         status = fill_input(text, err);
         if (status != PB_OK)
             break;
         if (text->packing == PLAIN)
-            status = decode_plain(text, room, &count);
+            status = decode_plain(text, capacity, &count);
         else if (text->packing == GZIP)
-            status = decode_gzip(text, room, &count, err);
+            status = decode_gzip(text, capacity, &count, err);
         else
-            status = decode_xz(text, room, &count, err);
+            status = decode_xz(text, capacity, &count, err);
     }
     text->end += count;
     return status;

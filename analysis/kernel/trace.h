@@ -31,7 +31,7 @@ enum pb_access_space {
     PB_SPACE_LOCAL   /* addresses are offsets in each thread's own memory */
 };
 
-/* By which way an access reaches memory: what counters tell apart. */
+/* By which way an access reaches memory: what counters distinguish. */
 enum pb_access_way {
     PB_WAY_REGISTERS, /* the usual one */
     PB_WAY_ASYNC,     /* copied to shared memory past the registers */
@@ -148,7 +148,7 @@ bool pb_kernel_count(struct pb_kernel *kernel);
 enum pb_status pb_trace_check_file(const char *path, struct pb_error *err);
 
 /*
- * Opens a trace that is text, told apart by content: N14's or Accel-Sim's .traceg, plain or packed
+ * Opens a trace that is text, recognized by content: N14's or Accel-Sim's .traceg, plain or packed
  * by gzip or xz. pb_trace_close() it. PB_INVALID: neither, or not a regular file.
  */
 enum pb_status pb_trace_open_text(const char *path, struct pb_trace *trace_out,

@@ -42,9 +42,9 @@ struct accelsim_trace {
     struct pb_line_map blocks_seen; /* by number */
 
     struct pb_instruction *instructions;
-    size_t instruction_count, instruction_room;
+    size_t instruction_count, instruction_capacity;
     uint32_t *index; /* [index_room] 1 + instruction, hashed by program counter and opcode */
-    size_t index_room;
+    size_t index_capacity;
 };
 
 /* ---- header ---- */
@@ -257,35 +257,35 @@ static size_t hash(uint64_t program_counter, const char *opcode)
 static size_t find_slot(const struct accelsim_trace *trace, uint64_t program_counter,
                         const char *opcode)
 {
-    size_t slot = hash(program_counter, opcode) & (trace->index_room - 1);
+    size_t slot = hash(program_counter, opcode) & (trace->index_capacity - 1);
 
     while (trace->index[slot] != 0) {
         const struct pb_instruction *known = &trace->instructions[trace->index[slot] - 1];
 
         if (known->program_counter == program_counter && strcmp(known->opcode, opcode) == 0)
             break;
-        slot = (slot + 1) & (trace->index_room - 1);
+        slot = (slot + 1) & (trace->index_capacity - 1);
     }
     return slot;
 }
 
 static enum pb_status grow_index(struct accelsim_trace *trace, struct pb_error *err)
 {
-    size_t room = trace->instruction_room == 0 ? 64 : 2 * trace->instruction_room;
+    size_t capacity = trace->instruction_capacity == 0 ? 64 : 2 * trace->instruction_capacity;
     struct pb_instruction *instructions =
-        realloc(trace->instructions, room * sizeof(*instructions));
-    uint32_t *index = calloc(4 * room, sizeof(*index));
+        realloc(trace->instructions, capacity * sizeof(*instructions));
+    uint32_t *index = calloc(4 * capacity, sizeof(*index));
 
     if (instructions != NULL)
         trace->instructions = instructions;
     if (instructions == NULL || index == NULL) {
         free(index);
-        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu instructions", room);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu instructions", capacity);
     }
     free(trace->index);
     trace->index = index;
-    trace->index_room = 4 * room;
-    trace->instruction_room = room;
+    trace->index_capacity = 4 * capacity;
+    trace->instruction_capacity = capacity;
     for (size_t i = 0; i < trace->instruction_count; i++)
         index[find_slot(trace, instructions[i].program_counter, instructions[i].opcode)] =
             (uint32_t)i + 1;
@@ -303,7 +303,7 @@ static enum pb_status find_instruction(struct accelsim_trace *trace, uint64_t pr
     size_t slot;
 
     PB_TEXT_SET(cut, opcode);
-    if (trace->instruction_count == trace->instruction_room)
+    if (trace->instruction_count == trace->instruction_capacity)
         status = grow_index(trace, err);
     if (status != PB_OK)
         return status;

@@ -31,7 +31,7 @@ struct n14_trace {
     struct pb_queue_pool pool;
     struct pb_line_map places; /* of a thread's queue among those below */
     struct pb_queue *threads;
-    size_t thread_room;
+    size_t thread_capacity;
     uint64_t thread_count; /* with those that have no queue */
     uint32_t block_threads;
     bool has_started; /* the kernel was handed out */
@@ -68,7 +68,7 @@ static enum pb_status read_block(struct n14_trace *trace, struct pb_text *text, 
 /* The queue of a thread; NULL: no memory. */
 static struct pb_queue *make_thread(struct n14_trace *trace, uint64_t thread)
 {
-    size_t count = trace->places.count, room = count < 512 ? 1024 : 2 * count;
+    size_t count = trace->places.count, capacity = count < 512 ? 1024 : 2 * count;
     uint64_t *place = pb_line_map_at(&trace->places, thread);
     struct pb_queue *threads;
 
@@ -76,13 +76,14 @@ static struct pb_queue *make_thread(struct n14_trace *trace, uint64_t thread)
         return NULL;
     if (trace->places.count > count)
         *place = count;
-    if (*place >= trace->thread_room) {
-        threads = realloc(trace->threads, room * sizeof(*threads));
+    if (*place >= trace->thread_capacity) {
+        threads = realloc(trace->threads, capacity * sizeof(*threads));
         if (threads == NULL)
             return NULL;
-        memset(threads + trace->thread_room, 0, (room - trace->thread_room) * sizeof(*threads));
+        memset(threads + trace->thread_capacity, 0,
+               (capacity - trace->thread_capacity) * sizeof(*threads));
         trace->threads = threads;
-        trace->thread_room = room;
+        trace->thread_capacity = capacity;
     }
     if (thread >= trace->thread_count)
         trace->thread_count = thread + 1;
@@ -274,7 +275,7 @@ static void close_trace(void *state)
 {
     struct n14_trace *trace = state;
 
-    for (size_t i = 0; i < trace->thread_room; i++)
+    for (size_t i = 0; i < trace->thread_capacity; i++)
         pb_queue_clear(&trace->pool, &trace->threads[i]);
     pb_queue_pool_clear(&trace->pool);
     pb_line_map_clear(&trace->places);

@@ -42,7 +42,7 @@ struct set {
     uint32_t epoch; /* not the cache's: it is empty */
     uint32_t first, ways, filled, holes;
     uint32_t next_hit; /* KEEP_HITS: where its segment of last_hits goes on */
-    bool has_drawn;
+    bool has_random_victim;
     struct ends ends[RANKS];
 };
 
@@ -73,9 +73,9 @@ struct pb_model_cache {
     uint32_t leaves;
     double *weights; /* cumulative */
     uint64_t random;
-    bool has_drawn, is_short; /* a victim was drawn; the capacity was reached */
-    uint64_t *turns;          /* [set_count] sets in the order in which they lose a line to others;
-                                 NULL: capacity_lines limits nothing */
+    bool has_random_victim, is_short; /* a victim was chosen at random; the capacity was reached */
+    uint64_t *turns; /* [set_count] sets in the order in which they lose a line to others;
+                        NULL: capacity_lines limits nothing */
     size_t next_turn, held, slot_count;
     size_t held_of[CLASSES]; /* of those held */
 };
@@ -240,7 +240,7 @@ static void empty_set(struct pb_model_cache *cache, struct set *set)
 {
     set->epoch = cache->epoch;
     set->filled = set->holes = set->next_hit = 0;
-    set->has_drawn = false;
+    set->has_random_victim = false;
     for (uint32_t i = 0; cache->last_hits != NULL && i < set->ways / 2; i++)
         cache->last_hits[set->first + i] = NONE;
     for (size_t rank = 0; rank < RANKS; rank++)
@@ -275,7 +275,7 @@ static double draw(struct pb_model_cache *cache)
 {
     uint64_t z = cache->random += UINT64_C(0x9e3779b97f4a7c15);
 
-    cache->has_drawn = true;
+    cache->has_random_victim = true;
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
@@ -360,7 +360,7 @@ static uint32_t choose(struct pb_model_cache *cache, struct set *set)
         return set->first + follow_tree(tree_of(cache, set), set->ways);
     case PB_MODEL_RANDOM:
     case PB_MODEL_WEIGHTED:
-        set->has_drawn = true;
+        set->has_random_victim = true;
         return set->first + draw_way(cache, set->ways);
     default:
         return first_to_go(set);
@@ -562,7 +562,7 @@ void pb_model_cache_access(struct pb_model_cache *cache, uint64_t address, uint3
                            double time, struct pb_model_lookup *lookup_out)
 {
     struct set *set = open_set(cache, pb_model_cache_set(cache, address));
-    struct pb_model_lookup lookup = {.is_certain = !set->has_drawn && !cache->is_short};
+    struct pb_model_lookup lookup = {.is_certain = !set->has_random_victim && !cache->is_short};
     uint32_t present;
 
     if (set->ways == 0) { /* its lines are never kept */
@@ -590,7 +590,7 @@ bool pb_model_cache_touch(struct pb_model_cache *cache, uint64_t address, bool *
     bool is_hit;
 
     if (is_certain_out != NULL)
-        *is_certain_out = set->ways == 0 || (!set->has_drawn && !cache->is_short);
+        *is_certain_out = set->ways == 0 || (!set->has_random_victim && !cache->is_short);
     if (set->ways == 0)
         return false;
     slot = take_line(cache, set, address >> cache->line_shift, &lookup);
@@ -659,9 +659,9 @@ void pb_model_cache_drop(struct pb_model_cache *cache, uint64_t address)
     set->holes++;
 }
 
-bool pb_model_cache_has_drawn(const struct pb_model_cache *cache)
+bool pb_model_cache_has_random_victim(const struct pb_model_cache *cache)
 {
-    return cache->has_drawn;
+    return cache->has_random_victim;
 }
 
 /* Making one */
@@ -678,7 +678,7 @@ void pb_model_cache_clear(struct pb_model_cache *cache)
     }
     cache->held = cache->next_turn = 0;
     memset(cache->held_of, 0, sizeof(cache->held_of));
-    cache->has_drawn = cache->is_short = false;
+    cache->has_random_victim = cache->is_short = false;
 }
 
 static bool is_power_of_two(uint64_t value)

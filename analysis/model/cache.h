@@ -4,8 +4,8 @@
  * Two uses, one mechanism:
  *   replay        one access after the other, each complete before the next: time is left at 0
  *   event-driven  the caller has a clock. After a miss it says by pb_model_cache_fill() when the
- * data arrive; until then the sector is in flight, and accesses to it are told apart (a Hopper
- * counts these as lookup_hit).
+ *                 data arrive; until then the sector is in flight, and accesses to it are
+ *                 distinguished (a Hopper counts these as lookup_hit)
  *
  * A line is allocated as a whole when it is first missed, and each of its sectors is filled by its
  * own miss: a line that is there without the sector is a miss too, but evicts nothing.
@@ -104,7 +104,7 @@ struct pb_model_lookup {
     uint32_t missed;    /* sectors that this access has to fetch; they count as there from now on */
     bool is_line_hit;   /* the line was there, if without the sectors missed */
     /*
-     * Whether chance had no part in it: no victim of this set was drawn since the cache was empty,
+     * Whether chance had no part in it: no victim of this set was random since the cache was empty,
      * and none was evicted because the capacity was short (the order of the sets is not known).
      * What was never loaded before misses all the same.
      */
@@ -154,7 +154,7 @@ void pb_model_cache_rank(struct pb_model_cache *cache, uint64_t address, enum pb
 /* Takes the line out; its way is free. */
 void pb_model_cache_drop(struct pb_model_cache *cache, uint64_t address);
 
-/* Whether a random or weighted victim was drawn since it was empty. */
-bool pb_model_cache_has_drawn(const struct pb_model_cache *cache);
+/* Whether a random or weighted victim was chosen since it was empty. */
+bool pb_model_cache_has_random_victim(const struct pb_model_cache *cache);
 
 #endif

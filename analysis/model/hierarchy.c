@@ -74,7 +74,7 @@ static void note_missing(const struct source *from, struct pb_model_level *level
         snprintf(level->missing, sizeof(level->missing), "%s.%s", from->memory, name);
 }
 
-/* Is it one value, or can the evidence not tell several apart? */
+/* Is it one value, or can the evidence not distinguish several? */
 static bool is_one_value(const struct source *from, const char *name)
 {
     const struct pb_parameter *found = stated(from, name);
@@ -185,12 +185,12 @@ static enum pb_status read_policy(const struct source *from, struct pb_model_lev
 static enum pb_status read_cache(const struct source *from, struct pb_model_level *level,
                                  struct pb_error *err)
 {
-    const struct source near = {from->parameters, "l2_near"}, *room = from;
+    const struct source near = {from->parameters, "l2_near"}, *size_from = from;
     enum pb_status status;
 
     /* Of two halves, each has a copy of what SMs of both sides read: such lines find one half. */
     if (strcmp(from->memory, "l2") == 0 && stated(&near, "size_bytes") != NULL)
-        room = &near;
+        size_from = &near;
     PB_TEXT_SET(level->memory, from->memory);
     level->shape.line_bytes = count_of(from, "line_bytes");
     level->shape.sector_bytes = count_of(from, "sector_bytes");
@@ -202,8 +202,8 @@ static enum pb_status read_cache(const struct source *from, struct pb_model_leve
     }
     if (level->shape.sector_bytes > level->shape.line_bytes)
         level->shape.sector_bytes = level->shape.line_bytes;
-    level->fits_bytes = bound_of(room, "size_bytes", false);
-    level->most_bytes = bound_of(room, "size_bytes", true);
+    level->fits_bytes = bound_of(size_from, "size_bytes", false);
+    level->most_bytes = bound_of(size_from, "size_bytes", true);
     level->prefetch_bytes = count_of(from, "prefetch_bytes");
     level->latency = latency_of(from, "latency_cycles");
     level->miss_latency = latency_of(from, "miss_latency_cycles");

@@ -113,7 +113,7 @@ enum pb_model_gap {
 
 /*
  * A cache that holds a line more than fits loses a few lines of many, and no index says which: so
- * much more than fits, as a part of it, is asked of the sets alone. Seen on an H200's L1, whose
+ * much more than fits, as a part of it, is decided by the sets alone. Seen on an H200's L1, whose
  * store is full before its sets are: 1929 lines, of which 1928 fit, miss by 8 to 17.
  */
 enum { PB_MODEL_SLACK = 256 };

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reserve.h"
+
 struct miss {
     double ready_time;
     size_t warp;
@@ -101,16 +103,10 @@ enum pb_status pb_model_mshr_add(struct pb_model_mshr *mshr, size_t warp, double
                                  struct pb_error *err)
 {
     size_t at = mshr->count;
+    enum pb_status status = PB_RESERVE(mshr->heap, mshr->count, mshr->capacity, "misses", err);
 
-    if (mshr->count == mshr->capacity) {
-        size_t capacity = mshr->capacity > 0 ? 2 * mshr->capacity : 64;
-        struct miss *heap = realloc(mshr->heap, capacity * sizeof(*heap));
-
-        if (heap == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu misses", capacity);
-        mshr->heap = heap;
-        mshr->capacity = capacity;
-    }
+    if (status != PB_OK)
+        return status;
     for (; at > 0 && mshr->heap[(at - 1) / 2].ready_time > ready_time; at = (at - 1) / 2)
         mshr->heap[at] = mshr->heap[(at - 1) / 2];
     mshr->heap[at] = (struct miss){ready_time, warp};

@@ -30,7 +30,7 @@ void pb_model_mshr_clear(struct pb_model_mshr *mshr);
  */
 double pb_model_mshr_wait(struct pb_model_mshr *mshr, size_t warp, double time);
 
-/* The same, but waits for nobody: those that arrive later than `time` stay. */
+/* The same, but waits for none: those that arrive later than `time` stay. */
 double pb_model_mshr_next(struct pb_model_mshr *mshr, size_t warp, double time);
 
 /* A miss that was issued; its data arrive at ready_time. */

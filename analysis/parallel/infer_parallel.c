@@ -43,15 +43,6 @@
 /* Of the latency without traffic. */
 static const double knee_rise = 0.15;
 
-/* A figure that was measured once: nothing has contradicted it, nor confirmed it. */
-static double confidence_of_one(void)
-{
-    struct pb_votes votes = {0, 0};
-
-    pb_votes_add(&votes, true);
-    return pb_votes_confidence(&votes);
-}
-
 /* Sorts; NaN count as not there. Returns how many there are. */
 static size_t sort_finite(double *values, size_t count)
 {
@@ -96,7 +87,7 @@ static enum pb_status state_median(struct pb_parameter *answer, const double *va
                                 (struct pb_estimate){pb_quantile(sorted, finite, 0.5),
                                                      pb_quantile(sorted, finite, 0.25),
                                                      pb_quantile(sorted, finite, 0.75)},
-                                confidence_of_one(), "%s: median of %zu", method, finite);
+                                pb_confidence_of_one(), "%s: median of %zu", method, finite);
     free(sorted);
     return PB_OK;
 }
@@ -154,11 +145,13 @@ enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
             "not applicable: no knee: beside all of the traffic the latency is less than 15%% "
             "above that without");
     else
-        pb_parameter_set_number(pb_case_answer(at, "loaded_knee_share"), knee, confidence_of_one(),
+        pb_parameter_set_number(pb_case_answer(at, "loaded_knee_share"), knee,
+                                pb_confidence_of_one(),
                                 "latency 15%% above that without traffic, by the traffic measured");
     cells += (shares - 1) * step;
     pb_parameter_set_number(pb_case_answer(at, "loaded_latency_cycles"),
-                            (struct pb_estimate){cells[0], cells[0], cells[1]}, confidence_of_one(),
+                            (struct pb_estimate){cells[0], cells[0], cells[1]},
+                            pb_confidence_of_one(),
                             "beside %.3g GB/s of the other SMs: median, and the 95%% quantile",
                             1e-9 * cells[QUANTITY_BACKGROUND]);
     return PB_OK;
@@ -182,7 +175,7 @@ static bool may_have_sides(const struct pb_case *at)
 static const char no_sides[] =
     "depends on l2.partition_sm_counts: SMs were not seen to have a side of L2 each";
 
-/* What the smallest array tells of near lines, and DRAM's own test of those that are in no cache.
+/* What the smallest array shows of near lines, and DRAM's own test of those that are in no cache.
  */
 struct classes {
     double near_max, dram_min;
@@ -289,7 +282,7 @@ static void state_whole(const struct pb_case *at, const struct arrays *arrays)
             answer,
             (struct pb_estimate){arrays->sizes[fitting - 1], arrays->sizes[fitting - 1],
                                  arrays->sizes[fitting]},
-            confidence_of_one(),
+            pb_confidence_of_one(),
             "not observable: both halves: the largest of %zu arrays of one SM without loads "
             "from DRAM",
             arrays->row_count);
@@ -360,11 +353,12 @@ static void state_far_latency(struct pb_parameter *far, const double *lines, siz
 
     for (size_t i = 0; i < count; i++)
         sum += lines[i];
-    pb_parameter_set_number(
-        far,
-        (struct pb_estimate){sum / (double)count, pb_quantile(lines, count, 0.25),
-                             pb_quantile(lines, count, 0.75)},
-        confidence_of_one(), "loads of one SM, lines neither near nor in DRAM: mean of %zu", count);
+    pb_parameter_set_number(far,
+                            (struct pb_estimate){sum / (double)count,
+                                                 pb_quantile(lines, count, 0.25),
+                                                 pb_quantile(lines, count, 0.75)},
+                            pb_confidence_of_one(),
+                            "loads of one SM, lines neither near nor in DRAM: mean of %zu", count);
 }
 
 static enum pb_status state_parts(const struct pb_case *at, const struct arrays *arrays,
@@ -464,7 +458,7 @@ enum pb_status pb_infer_read_peak(const struct pb_case *at, struct pb_error *err
             pb_parameter_set_number(answer,
                                     (struct pb_estimate){best, pb_quantile(sorted, count, 0.25),
                                                          pb_quantile(sorted, count, 0.75)},
-                                    confidence_of_one(),
+                                    pb_confidence_of_one(),
                                     "words of %.0f bytes, all SMs at once: the median of %zu",
                                     matrix->axes[1].values[word], count);
         }
@@ -513,14 +507,14 @@ enum pb_status pb_infer_bulk_copy(const struct pb_case *at, struct pb_error *err
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no latency and throughput of copies");
     value = matrix->values[0];
     pb_parameter_set_number(pb_case_answer(at, "latency_cycles"),
-                            (struct pb_estimate){value, value, value}, confidence_of_one(),
+                            (struct pb_estimate){value, value, value}, pb_confidence_of_one(),
                             "copies of %.0f bytes, one after the other", matrix->axes[0].values[0]);
     for (size_t i = 1; i < sizes; i++)
         if (matrix->values[2 * i + 1] > matrix->values[2 * best + 1])
             best = i;
     value = matrix->values[2 * best + 1];
     pb_parameter_set_number(pb_case_answer(at, "bytes_per_cycle_per_sm"),
-                            (struct pb_estimate){value, value, value}, confidence_of_one(),
+                            (struct pb_estimate){value, value, value}, pb_confidence_of_one(),
                             "copies of %.0f bytes, several at once, on all SMs",
                             matrix->axes[0].values[best]);
     return PB_OK;
@@ -710,7 +704,7 @@ enum pb_status pb_infer_l2_persistence(const struct pb_case *at, struct pb_error
         }
         share.value = (double)kept / (double)seen;
         pb_share_interval((double)kept, (double)seen, &share.low, &share.high);
-        pb_parameter_set_number(pb_case_answer(at, answers[i]), share, confidence_of_one(),
+        pb_parameter_set_number(pb_case_answer(at, answers[i]), share, pb_confidence_of_one(),
                                 "of %zu lines, below %.0f cycles behind twice L2 of other data",
                                 seen, limit);
     }
@@ -760,7 +754,8 @@ enum pb_status pb_infer_cluster_shared_rate(const struct pb_case *at, struct pb_
     sizes = matrix->axes[0].length < PB_LIST_MAX ? matrix->axes[0].length : PB_LIST_MAX;
     for (size_t i = 0; i < sizes; i++)
         values[i] = (struct pb_estimate){matrix->values[i], matrix->values[i], matrix->values[i]};
-    pb_parameter_set_list(pb_case_answer(at, "bytes_per_cycle"), values, sizes, confidence_of_one(),
+    pb_parameter_set_list(pb_case_answer(at, "bytes_per_cycle"), values, sizes,
+                          pb_confidence_of_one(),
                           "clusters of 1, 2, 4, … CTAs, each reads from the next one");
     return PB_OK;
 }
@@ -773,8 +768,8 @@ static void state_errors(struct pb_parameter *errors, struct pb_parameter *limit
 {
     double most = (wrong + 2.0 * sqrt(wrong) + 3.0) / count;
 
-    pb_parameter_set_number(errors, (struct pb_estimate){wrong, wrong, wrong}, confidence_of_one(),
-                            "of %.0f %s, compared bit by bit", count, what);
+    pb_parameter_set_number(errors, (struct pb_estimate){wrong, wrong, wrong},
+                            pb_confidence_of_one(), "of %.0f %s, compared bit by bit", count, what);
     pb_parameter_set_number(limit, (struct pb_estimate){most, wrong / count, most}, 0.95,
                             "%.0f errors in %.0f %s: the rate is lower, at 95%%", wrong, count,
                             what);

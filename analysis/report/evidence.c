@@ -60,10 +60,10 @@ static enum pb_status give_once(void *context, const char *test, struct pb_recor
 static double observe_metric(const struct evidence *evidence, size_t device)
 {
     struct pb_features features = {0};
-    struct pb_subject subject = {.key = "device"};
+    struct pb_feature_row row = {.key = "device"};
     struct single single = {evidence, device, false, {.outcome = PB_TEST_MISSING}};
     struct pb_recordings recordings = {&single, give_once};
-    struct pb_metric_source metric_source = {.subject = &subject, .recordings = &recordings};
+    struct pb_metric_source metric_source = {.device = &row, .recordings = &recordings};
     struct pb_state *states = NULL;
     struct pb_error err = PB_ERROR_INIT;
     char tests[1][PB_KEY_LENGTH];

@@ -123,10 +123,10 @@ static void draw_strides(const struct pb_figure_case *at, const char *memory,
         loads[row] = pb_page_text(at->page, "%u", 1u << log);
         for (unsigned i = 0; i < STRIDES; i++) {
             uint64_t bits = (((uint64_t)1 << log) - 1) << (index->low + i);
-            double room = ways * (double)((uint64_t)1 << varied_bits(index, bits));
+            double capacity = ways * (double)((uint64_t)1 << varied_bits(index, bits));
 
             strides[i] = pb_page_text(at->page, "2^%u", index->low + i);
-            values[row * STRIDES + i] = (double)(1u << log) <= room ? 50.0 : 100.0;
+            values[row * STRIDES + i] = (double)(1u << log) <= capacity ? 50.0 : 100.0;
         }
     }
     if (values != NULL)

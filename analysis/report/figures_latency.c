@@ -173,7 +173,7 @@ const char *pb_figure_words(const struct pb_figure_case *at)
     return NULL;
 }
 
-/* Halfway between what surely hits and what surely misses; NaN: the recording does not tell. */
+/* Halfway between what surely hits and what surely misses; NaN: the recording does not show it. */
 static double miss_threshold(struct pb_page *page, const struct pb_series *series)
 {
     double hit = INFINITY, miss = NAN;

@@ -157,7 +157,7 @@ static void format_tick(char *text, size_t size, double value, const struct pb_p
 /* Room on both sides, so that no mark lies on the frame. */
 static struct pb_range widen(struct pb_range range, const struct pb_plot_axis *axis)
 {
-    double room;
+    double space;
 
     if (axis->is_tight || range.low > range.high)
         return range;
@@ -170,10 +170,10 @@ static struct pb_range widen(struct pb_range range, const struct pb_plot_axis *a
     }
     if (axis->from_zero)
         range.low = fmin(range.low, 0.0);
-    room = range.high > range.low ? 0.04 * (range.high - range.low)
-                                  : fmax(0.05 * fabs(range.high), 0.5);
-    return (struct pb_range){axis->from_zero && range.low == 0.0 ? 0.0 : range.low - room,
-                             range.high + room};
+    space = range.high > range.low ? 0.04 * (range.high - range.low)
+                                   : fmax(0.05 * fabs(range.high), 0.5);
+    return (struct pb_range){axis->from_zero && range.low == 0.0 ? 0.0 : range.low - space,
+                             range.high + space};
 }
 
 static void tick_axis(struct ticks *ticks, const struct pb_plot_axis *axis, struct pb_range range,
@@ -239,12 +239,12 @@ static void draw_y_ticks(FILE *out, const struct pb_plot_frame *frame,
 static void draw_x_names(FILE *out, const struct pb_plot_frame *frame,
                          const struct pb_plot_axis *axis)
 {
-    double room = fabs(frame->x.to - frame->x.from) / (double)axis->name_count, widest = 0.0;
+    double space = fabs(frame->x.to - frame->x.from) / (double)axis->name_count, widest = 0.0;
     size_t every = 1;
 
     for (size_t i = 0; i < axis->name_count; i++)
         widest = fmax(widest, pb_frame_text_width(axis->names[i]) + 4.0);
-    while (room * (double)every < widest)
+    while (space * (double)every < widest)
         every++;
     fputs("<g class=\"tk m\">", out);
     for (size_t i = 0; i < axis->name_count; i += every)
@@ -256,10 +256,10 @@ static void draw_x_names(FILE *out, const struct pb_plot_frame *frame,
 static void draw_y_names(FILE *out, const struct pb_plot_frame *frame,
                          const struct pb_plot_axis *axis)
 {
-    double room = fabs(frame->y.to - frame->y.from) / (double)axis->name_count;
+    double space = fabs(frame->y.to - frame->y.from) / (double)axis->name_count;
     size_t every = 1;
 
-    while (room * (double)every < 11.0)
+    while (space * (double)every < 11.0)
         every++;
     fputs("<g class=\"tk e\">", out);
     for (size_t i = 0; i < axis->name_count; i += every)
@@ -318,6 +318,14 @@ void pb_table_begin(FILE *table, const char *caption)
     fputs("<table><caption>", table);
     pb_markup_text(table, caption);
     fputs("</caption>\n<tr>", table);
+}
+
+void pb_table_number(FILE *table, double value)
+{
+    char text[32];
+
+    pb_quantity_plain(text, sizeof(text), value);
+    fprintf(table, "<td>%s", text);
 }
 
 void pb_table_head(FILE *table, const char *label, const char *unit)

@@ -44,4 +44,7 @@ double pb_frame_text_width(const char *text);
 void pb_table_begin(FILE *table, const char *caption);
 void pb_table_head(FILE *table, const char *label, const char *unit);
 
+/* A cell. */
+void pb_table_number(FILE *table, double value);
+
 #endif

@@ -240,7 +240,7 @@ static void format_range(const struct pb_figure_case *at, const struct pb_parame
 
 /* The value as people read it; lists and words are cut to fit. */
 static void format_value(const struct pb_figure_case *at, const struct pb_parameter_row *parameter,
-                         char *text, size_t size, size_t room)
+                         char *text, size_t size, size_t space)
 {
     if (parameter->value[0] == '\0')
         snprintf(text, size, "undetermined");
@@ -250,8 +250,8 @@ static void format_value(const struct pb_figure_case *at, const struct pb_parame
              (parameter->unit[0] != '\0' || strchr(parameter->value, ',') == NULL))
         format_range(at, parameter, text, size);
     else
-        snprintf(text, size, "%.*s%s", (int)room, parameter->value,
-                 strlen(parameter->value) > room ? "…" : "");
+        snprintf(text, size, "%.*s%s", (int)space, parameter->value,
+                 strlen(parameter->value) > space ? "…" : "");
 }
 
 static void draw_rect(FILE *out, const char *class, double x, double y, double w, double h)
@@ -262,10 +262,10 @@ static void draw_rect(FILE *out, const char *class, double x, double y, double w
 }
 
 /* Words of a reason, folded into the box; at most five lines. */
-static void draw_folded(FILE *out, double x, double y, double room, const char *text)
+static void draw_folded(FILE *out, double x, double y, double space, const char *text)
 {
     enum { LINES = 5 };
-    size_t columns = (size_t)(room / 6.4);
+    size_t columns = (size_t)(space / 6.4);
     char line[160];
 
     for (size_t n = 0; n < LINES && *text != '\0'; n++, y += 13.0) {
@@ -347,7 +347,7 @@ static void draw_box(const struct pb_figure_case *at, const struct box *box, dou
 /* A bar for each carve-out: what L1 keeps, and what is set aside, on one scale. */
 static double draw_carveouts(const struct pb_figure_case *at, double y)
 {
-    double *set_aside, *kept, largest = 0.0, room = width - 2.0 * margin - 250.0;
+    double *set_aside, *kept, largest = 0.0, space = width - 2.0 * margin - 250.0;
     size_t count = pb_figure_list(at, "l1", "carveout_bytes", &set_aside);
     size_t known = pb_figure_list(at, "l1", "carveout_size_bytes", &kept);
     FILE *out = at->page->out;
@@ -363,7 +363,7 @@ static double draw_carveouts(const struct pb_figure_case *at, double y)
     pb_frame_text(out, width - 2.0 * margin, y + 12.0, "hl e", "■ L1   □ set aside");
     y += 20.0;
     for (size_t i = 0; i < count; i++) {
-        double scale = room / largest;
+        double scale = space / largest;
 
         if (!isfinite(kept[i]) || !isfinite(set_aside[i]))
             continue;
@@ -436,7 +436,7 @@ static double draw_way(const struct pb_figure_case *at, size_t band, double y)
 static double draw_band(const struct pb_figure_case *at, const struct band *band, double y)
 {
     double inner = band->title != NULL ? margin : 0.0, height = 0.0, sum = 0.0;
-    double room = width - 2.0 * margin - 2.0 * inner - gap * (double)(band->count - 1);
+    double space = width - 2.0 * margin - 2.0 * inner - gap * (double)(band->count - 1);
     double x = margin + inner;
 
     for (size_t i = 0; i < band->count; i++) {
@@ -444,7 +444,7 @@ static double draw_band(const struct pb_figure_case *at, const struct band *band
         sum += band->boxes[i].share;
     }
     for (size_t i = 0; i < band->count; i++) {
-        double w = room * band->boxes[i].share / sum;
+        double w = space * band->boxes[i].share / sum;
 
         draw_box(at, &band->boxes[i], x, y, w, height);
         x += w + gap;
@@ -492,14 +492,6 @@ static double draw_all(const struct pb_figure_case *at)
 
 /* ---- all parameters as a table ---- */
 
-static void write_number(FILE *table, double value)
-{
-    char text[32];
-
-    pb_quantity_plain(text, sizeof(text), value);
-    fprintf(table, "<td>%s", text);
-}
-
 static void write_table(const struct pb_figure_case *at)
 {
     const struct pb_report_device *device = &at->report->devices[at->device];
@@ -525,8 +517,8 @@ static void write_table(const struct pb_figure_case *at)
             pb_markup_text(table, parameter->reason);
             continue;
         }
-        write_number(table, parameter->low);
-        write_number(table, parameter->high);
+        pb_table_number(table, parameter->low);
+        pb_table_number(table, parameter->high);
         fprintf(table, "<td>%.3f<td>", parameter->confidence);
     }
     fputs("</table>\n", table);

@@ -373,20 +373,12 @@ static void draw_end_labels(const struct drawing *at)
 
 /* ---- the data as a table ---- */
 
-static void write_cell(FILE *table, double value)
-{
-    char text[32];
-
-    pb_quantity_plain(text, sizeof(text), value);
-    fprintf(table, "<td>%s", text);
-}
-
 static void write_place(FILE *table, const struct pb_plot_axis *axis, double value)
 {
     size_t place = value >= 0.0 ? (size_t)value : 0;
 
     if (axis->names == NULL || place >= axis->name_count) {
-        write_cell(table, value);
+        pb_table_number(table, value);
         return;
     }
     fputs("<td>", table);
@@ -420,7 +412,7 @@ static void write_columns(FILE *table, const struct pb_plot *plot)
         fputs("\n<tr>", table);
         write_place(table, &plot->x, plot->series[0].x[i]);
         for (size_t s = 0; s < plot->series_count; s++)
-            write_cell(table, plot->series[s].y[i]);
+            pb_table_number(table, plot->series[s].y[i]);
     }
     fputs("</table>\n", table);
 }
@@ -453,8 +445,8 @@ static void write_table(const struct pb_page *page, const struct pb_plot *plot)
             write_place(table, &plot->x, series->x[i]);
             write_place(table, &plot->y, series->y[i]);
             if (has_interval) {
-                write_cell(table, series->low == NULL ? NAN : series->low[i]);
-                write_cell(table, series->high == NULL ? NAN : series->high[i]);
+                pb_table_number(table, series->low == NULL ? NAN : series->low[i]);
+                pb_table_number(table, series->high == NULL ? NAN : series->high[i]);
             }
         }
     }

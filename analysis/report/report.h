@@ -50,7 +50,8 @@ struct pb_report_finding {
     enum pb_severity severity;
     const size_t *members; /* [member_count] devices that deviate */
     size_t member_count;
-    /* The metric as each device has it, where the parameters tell; NULL: from the recordings. */
+    /* The metric as each device has it, where the parameters state it; NULL: from the recordings.
+     */
     const double *numbers;
 };
 

@@ -72,7 +72,7 @@ static void scatter(const double *from, size_t count, unsigned byte, size_t *at,
 }
 
 /* By every byte in which keys differ; returns which of both arrays holds them in order. */
-static double *sort_keys(double *keys, size_t count, double *room)
+static double *sort_keys(double *keys, size_t count, double *scratch)
 {
     size_t members[BYTES][BYTE_VALUES] = {{0}};
 
@@ -84,9 +84,9 @@ static double *sort_keys(double *keys, size_t count, double *room)
 
         if (members[byte][byte_of(load(from, 0), byte)] == count)
             continue;
-        scatter(from, count, byte, members[byte], room);
-        keys = room;
-        room = from;
+        scatter(from, count, byte, members[byte], scratch);
+        keys = scratch;
+        scratch = from;
     }
     return keys;
 }
@@ -101,12 +101,12 @@ static bool is_sorted(const double *values, size_t count)
 
 void pb_sort(double *values, size_t count)
 {
-    double *room, *sorted;
+    double *scratch, *sorted;
 
     if (is_sorted(values, count))
         return;
-    room = count <= FEW ? NULL : malloc(count * sizeof(*room));
-    if (room == NULL) {
+    scratch = count <= FEW ? NULL : malloc(count * sizeof(*scratch));
+    if (scratch == NULL) {
         gsl_sort(values, 1, count);
         return;
     }
@@ -115,10 +115,10 @@ void pb_sort(double *values, size_t count)
 
         memcpy(values + i, &key, sizeof(key));
     }
-    sorted = sort_keys(values, count, room);
+    sorted = sort_keys(values, count, scratch);
     for (size_t i = 0; i < count; i++)
         values[i] = value_of(load(sorted, i));
-    free(room);
+    free(scratch);
 }
 
 static double middle_of(double a, double b, double c)

@@ -5,8 +5,9 @@
  *   Saavedra1992   average latency over array and stride, all powers of two. The size is the
  *                  largest array without misses; the line the stride from which on every load of a
  *                  far larger array misses; the ways what is left of its slots where they hit
- * again. Wong2010       average latency over arrays that grow line by line past the size. It rises
- * in plateaus: their number is read as the ways, their width as the line.
+ *                  again
+ *   Wong2010       average latency over arrays that grow line by line past the size. It rises in
+ *                  plateaus: their number is read as the ways, their width as the line
  *
  * In both, size = sets x ways x line gives the sets. Both assume LRU, a plain modulo, and lines
  * that are fetched one by one; where that is not so, they misread, or show nothing to read.
@@ -253,7 +254,7 @@ struct plateaus {
     double creep; /* share of the rise that lies between the steps */
 };
 
-/* The usual increment, to tell a step from. */
+/* The usual increment, to distinguish a step from it. */
 static double usual_increment(const struct curve *curve)
 {
     double increments[SIZES_MAX];

@@ -42,8 +42,8 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /*
- * The second of every pair; the offsets tell a small jump from a large one. A damaged recording
- * may have small ones only.
+ * The second of every pair; the offsets distinguish a small jump from a large one. A damaged
+ * recording may have small ones only.
  */
 static enum pb_status read_jumps(const struct pb_series *series, const struct pb_point *point,
                                  struct jumps *jumps_out, struct pb_error *err)

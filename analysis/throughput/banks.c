@@ -71,7 +71,7 @@ struct fit {
 
 /*
  * Strides take the time of their ways, where more ways take longer than all fewer. Every number of
- * ways costs something: a shape that tells more of them apart fits noise better.
+ * ways costs something: a shape that distinguishes more of them fits noise better.
  */
 static struct fit fit_shape(const struct pb_bank_stride *strides, const uint32_t *ways,
                             size_t count, uint32_t lanes, double *scratch)

@@ -2,7 +2,8 @@
  * The links of a device, alone and while the node's other devices use theirs.
  *
  *   host_link   to_latency_ns, from_latency_ns: of 4 bytes to and from the device, pinned memory;
- *               to_concurrent_bytes_per_s, from_concurrent_bytes_per_s: throughput in company
+ *               to_concurrent_bytes_per_s, from_concurrent_bytes_per_s: throughput beside the
+ *               transfers of other GPUs
  *   peer_link   bytes_per_s, latency_ns, concurrent_bytes_per_s: lists, a number for each other
  *               device, in the order of their PCI bus ids in the recording; null: not reached
  *
@@ -26,15 +27,6 @@
 #include "analysis/confidence.h"
 #include "analysis/statistics/sample.h"
 #include "analysis/statistics/sort.h"
-
-/* A figure that was measured once: nothing has contradicted it, nor confirmed it. */
-static double confidence_of_one(void)
-{
-    struct pb_votes votes = {0, 0};
-
-    pb_votes_add(&votes, true);
-    return pb_votes_confidence(&votes);
-}
 
 enum { HOST_AXES = 3 };
 
@@ -76,7 +68,7 @@ enum pb_status pb_infer_host_latency(const struct pb_case *at, struct pb_error *
         pb_parameter_set_number(
             pb_case_answer(at, answers[i]),
             (struct pb_estimate){value, fmin(value, cell_of(matrix, least)), value},
-            confidence_of_one(), "transfers of 4 bytes, pinned memory: median, and the least");
+            pb_confidence_of_one(), "transfers of 4 bytes, pinned memory: median, and the least");
     }
     return status;
 }
@@ -95,7 +87,7 @@ enum pb_status pb_infer_host_together(const struct pb_case *at, struct pb_error 
         double value = cell_of(matrix, rate);
 
         pb_parameter_set_number(pb_case_answer(at, answers[i]),
-                                (struct pb_estimate){value, value, value}, confidence_of_one(),
+                                (struct pb_estimate){value, value, value}, pb_confidence_of_one(),
                                 "transfers of 64 MiB, pinned memory, %.0f devices at once",
                                 cell_of(matrix, devices));
     }
@@ -118,7 +110,7 @@ static void state_peers(struct pb_parameter *answer, const struct pb_matrix *mat
 
         values[i] = (struct pb_estimate){value, value, value};
     }
-    pb_parameter_set_list(answer, values, peers, confidence_of_one(), "%s", method);
+    pb_parameter_set_list(answer, values, peers, pb_confidence_of_one(), "%s", method);
 }
 
 static enum pb_status check_peers(const struct pb_matrix *matrix, struct pb_error *err)
@@ -200,7 +192,7 @@ static enum pb_status state_chases(const struct pb_case *at, const char *answer,
                                 row * pb_axes_step(matrix, 1) + column * pb_axes_step(matrix, 2),
                             lines, recording->overhead_cycles, &values[i], err);
     if (status == PB_OK)
-        pb_parameter_set_list(pb_case_answer(at, answer), values, peers, confidence_of_one(),
+        pb_parameter_set_list(pb_case_answer(at, answer), values, peers, pb_confidence_of_one(),
                               "%s: median of %zu lines of each other device", method, lines);
     return status;
 }
@@ -245,7 +237,7 @@ static void state_copies(struct pb_parameter *answer, const struct pb_matrix *ma
             best = fmax(best, cells[j]);
         values[i] = (struct pb_estimate){best, best, best};
     }
-    pb_parameter_set_list(answer, values, peers, confidence_of_one(), "%s", method);
+    pb_parameter_set_list(answer, values, peers, pb_confidence_of_one(), "%s", method);
 }
 
 enum pb_status pb_infer_peer_copy(const struct pb_case *at, struct pb_error *err)

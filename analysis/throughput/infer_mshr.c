@@ -49,7 +49,7 @@ struct finding {
     char reason[PB_TEXT_LENGTH];
 };
 
-/* `fitted`: takes 25 times as long, and tells neighbours apart. */
+/* `fitted`: takes 25 times as long, and distinguishes neighbours. */
 static struct pb_bursts_fit try_limit(struct search *search, unsigned limit, bool fitted,
                                       double bound)
 {
@@ -105,10 +105,10 @@ static void weigh(const struct search *search, double second, struct finding *fi
 }
 
 /* Loads that are ever outstanding at once: a latency has room for so many issues, and no more. */
-static unsigned most_in_flight(const struct search *search)
+static unsigned most_outstanding(const struct search *search)
 {
     const struct pb_bursts *bursts = search->bursts;
-    double room =
+    double issues =
         (bursts->latency_cycles - bursts->overhead_cycles) / fmax(bursts->issue_cycles, 0.01);
     unsigned most = 0;
 
@@ -116,19 +116,19 @@ static unsigned most_in_flight(const struct search *search)
         unsigned warps = pb_bursts_warps_at(bursts, row);
 
         for (size_t cell = 0; cell < pb_bursts_loads(bursts); cell++) {
-            unsigned loads = pb_bursts_loads_at(bursts, cell), under_way;
+            unsigned loads = pb_bursts_loads_at(bursts, cell), outstanding;
 
             if (warps < search->range.warps_least || warps > search->range.warps_most ||
                 warps * loads > search->range.total_most)
                 continue;
             if (search->of_sm && loads > search->per_warp)
                 loads = search->per_warp;
-            under_way = search->of_sm ? warps * loads : loads;
-            most = under_way > most ? under_way : most;
+            outstanding = search->of_sm ? warps * loads : loads;
+            most = outstanding > most ? outstanding : most;
         }
     }
-    if (search->of_sm && room < (double)most)
-        most = (unsigned)(issue_share * room) + 1;
+    if (search->of_sm && issues < (double)most)
+        most = (unsigned)(issue_share * issues) + 1;
     return most < LIMIT_MAX ? most : LIMIT_MAX;
 }
 
@@ -139,7 +139,7 @@ static enum pb_status find_limit(struct search *search, struct finding *finding,
     unsigned near, last;
     double second;
 
-    search->most = most_in_flight(search);
+    search->most = most_outstanding(search);
     search->outstanding = calloc(1, sizeof(*search->outstanding));
     *finding = (struct finding){.is_seen = false};
     if (search->outstanding == NULL)

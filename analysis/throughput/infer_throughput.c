@@ -3,9 +3,10 @@
  * shared memory, of the host link. A row's first answer is the peak, its second the shape. Where a
  * row has several tests (words of 4 and of 16 bytes, arrays of several sizes), the fastest counts.
  * DRAM's rows have two more:
- *   *_share   of the theoretical peak, where the driver tells it
- *   *_little  bytes that the best shape has outstanding at most, by those that must be (Little's
- * law); below 1, what was measured cannot have come from DRAM, and the peak is open
+ *   *_share   of the theoretical peak, where the driver reports it
+ *   *_ratio   bytes that the best shape has outstanding at most, by those that must be (Little's
+ *             law); below 1, what was measured cannot have come from DRAM, and the peak is
+ *             undetermined
  *
  * Source: M16 sections 5.1 and 6.1, with Little's law from there.
  */
@@ -271,18 +272,18 @@ static double word_bytes(const struct peak *peak)
 
 /*
  * Bytes that the shape of a cell can have on their way at once, by those that its rate and the
- * latency ask for; NaN when something of it is not known.
+ * latency need; NaN when something of it is not known.
  */
 static double little_of(const struct pb_case *at, const struct peak *peak, size_t cell)
 {
     const struct pb_matrix *matrix = &peak->recording->matrix;
     double threads = place_on(matrix, cell, "cta_count") * place_on(matrix, cell, "cta_size");
-    double room = (double)at->info->sm_count * at->info->max_threads_per_sm;
+    double resident_threads = (double)at->info->sm_count * at->info->max_threads_per_sm;
     double latency_ns = pb_parameters_number(at->parameters, "dram", "latency_ns");
     double reads = read_share(at->inference->tests[0]);
 
-    if (room > 0.0)
-        threads = fmin(threads, room);
+    if (resident_threads > 0.0)
+        threads = fmin(threads, resident_threads);
     return threads * place_on(matrix, cell, "ilp") * word_bytes(peak) /
            (matrix->values[cell] * reads * latency_ns * 1e-9);
 }
@@ -379,7 +380,7 @@ static enum pb_status check_possible(const struct pb_case *at, double rate, stru
 }
 
 /*
- * The evidence is the last of the row's tests that was measured, whichever was fastest: it tells
+ * The evidence is the last of the row's tests that was measured, whichever was fastest: it states
  * which of them there were, so that a value is compared with others of as many.
  */
 static void point_to_last(const struct pb_case *at)

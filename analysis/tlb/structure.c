@@ -622,7 +622,7 @@ static enum pb_status score_parities(struct scorer *scorer, double bound, struct
             continue;
         index.mask_count = pb_gf2_masks(&tried, &same, masks);
         index.set_count = (size_t)1 << index.mask_count;
-        index.resolved = pb_gf2_told(&tried);
+        index.resolved = pb_gf2_resolved(&tried);
         memcpy(index.masks, masks, index.mask_count * sizeof(masks[0]));
         gain = coarsen(scorer, index, bound);
     }

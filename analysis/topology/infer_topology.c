@@ -4,7 +4,7 @@
  * All CTAs of a cluster run on one GPC, so SMs that met in a cluster, in whatever launch and of
  * whatever size, are joined. Some TPCs run no cluster but their own, though (four or five of an
  * H200): SMs that only ever met in the smallest clusters join the GPC whose SMs they resemble
- * (unpaired.h). If nothing tells whom they resemble, GPCs stay open.
+ * (unpaired.h). If nothing shows which TPCs they resemble, GPCs stay undetermined.
  *
  * gpc_sm_counts is one number where all are alike, else a list, that of the SM with the least
  * number first.

@@ -76,9 +76,10 @@ static void center(float *profiles, size_t count, size_t length)
 }
 
 /*
- * PB_NOT_FOUND: there is nothing that tells groups, as far as these profiles show. Groups that half
- * of the columns make must predict the others: the members of a group lie nearer to each other
- * there than to the rest. What spikes and jitter make of one half does not come again in the other.
+ * PB_NOT_FOUND: there is nothing that distinguishes groups, as far as these profiles show. Groups
+ * that half of the columns make must predict the others: the members of a group lie nearer to each
+ * other there than to the rest. What spikes and jitter make of one half does not come again in the
+ * other.
  */
 static enum pb_status check_predicted(const float *profiles, size_t count, size_t length,
                                       size_t *groups, struct pb_error *err)

@@ -90,7 +90,7 @@ static enum pb_status find_partners(const struct pb_matrix *matrix, size_t sms,
     partner = malloc(sms * sizeof(*partner));
     if (partner == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating partners of %zu SMs", sms);
-    memset(partner, 0xff, sms * sizeof(*partner)); /* SIZE_MAX: nobody */
+    memset(partner, 0xff, sms * sizeof(*partner)); /* SIZE_MAX: none */
     *clusters_out = join_partners(matrix, sms, partner, components);
     pb_union_find_count(components);
     free(partner);
@@ -125,7 +125,7 @@ struct tpcs {
     struct pb_union_find partners, components, best; /* components: of the kind at hand */
     size_t clusters;                                 /* of two; 0: no partners are known */
     struct pb_pairs_gap gap;                         /* of the best kind */
-    const char *kind;                                /* NULL: no kind tells yet */
+    const char *kind;                                /* NULL: no kind shows it yet */
 };
 
 static void keep_best(struct tpcs *tpcs, const char *kind, struct pb_pairs_gap gap)
@@ -140,7 +140,7 @@ static void keep_best(struct tpcs *tpcs, const char *kind, struct pb_pairs_gap g
     tpcs->kind = kind;
 }
 
-/* One kind of work. PB_INVALID: it contradicts the clusters. PB_NOT_FOUND: it tells nothing. */
+/* One kind of work. PB_INVALID: it contradicts the clusters. PB_NOT_FOUND: it shows nothing. */
 static enum pb_status compare_kind(struct tpcs *tpcs, size_t kind, struct pb_error *err)
 {
     const char *name = tpcs->pairs->axes[0].labels[kind];
@@ -165,7 +165,7 @@ static enum pb_status compare_kind(struct tpcs *tpcs, size_t kind, struct pb_err
     return PB_OK;
 }
 
-/* All kinds. PB_NOT_FOUND: no kind tells, for the last one's reason. */
+/* All kinds. PB_NOT_FOUND: no kind shows it, for the last one's reason. */
 static enum pb_status compare_all_kinds(struct tpcs *tpcs, struct pb_error *err)
 {
     enum pb_status status = pb_pairs_check(tpcs->pairs, err);

@@ -2,7 +2,7 @@
  * Components of SMs that slow each other down when they work at the same time (test sm_pairs).
  *
  * Whoever shares something with one member of a component shares it with all: pairs that are
- * clearly slower than all others but do not close components tell nothing.
+ * clearly slower than all others but do not close components show nothing.
  *
  * Source: facts 4 on maps of SMs.
  */

@@ -21,7 +21,7 @@ struct profiles {
     bool by_mean; /* a component is like the mean of its SMs, else like the likest one */
 };
 
-/* The mean profile of a component, less that of one SM if it is a member. False: nobody else is in
+/* The mean profile of a component, less that of one SM if it is a member. False: no other SM is in
  * it.
  */
 static bool average(const struct profiles *profiles, const struct pb_union_find *components,

@@ -1,14 +1,14 @@
 /*
  * SMs that met no others in clusters of CTAs, and whom they resemble.
  *
- * Two tests tell, of which the first that can be trusted is taken:
+ * Two tests show it, of which the first that can be trusted is taken:
  *
  *   sm_pairs, kind constant  SMs that share the second constant cache read constants a little
  *                            faster, or slower, together than alone; on an H200 by 1%, and it is a
  *                            GPC that shares. Who shares with the same SMs is of the same GPC.
  *   l2_map                   SMs of a GPC have nearly the same way to every slice of L2.
  *
- * How far one can be trusted, the other SMs tell: most of them must resemble one of their own GPC.
+ * How far one can be trusted, the other SMs show: most of them must resemble one of their own GPC.
  *
  * Source: recordings of H200s; facts 2.10.
  */

@@ -28,8 +28,8 @@ enum {
 
 static bool has_same(const struct pb_layout *layout, size_t dimension, size_t a, size_t b)
 {
-    const struct pb_subject *one = &layout->features->subjects[layout->group->members[a]];
-    const struct pb_subject *other = &layout->features->subjects[layout->group->members[b]];
+    const struct pb_feature_row *one = &layout->features->devices[layout->group->members[a]];
+    const struct pb_feature_row *other = &layout->features->devices[layout->group->members[b]];
     char texts[2][PB_TEXT_LENGTH];
 
     if (dimension == PB_DIMENSION_NODE)
@@ -43,12 +43,13 @@ static bool has_same(const struct pb_layout *layout, size_t dimension, size_t a,
 
 static bool is_known(const struct pb_layout *layout, size_t dimension, size_t member)
 {
-    const struct pb_subject *subject = &layout->features->subjects[layout->group->members[member]];
+    const struct pb_feature_row *device =
+        &layout->features->devices[layout->group->members[member]];
     char text[PB_TEXT_LENGTH];
 
     if (dimension >= PB_ATTRIBUTE_COUNT)
         return true;
-    pb_attribute_text(&subject->info, (enum pb_attribute)dimension, text);
+    pb_attribute_text(&device->info, (enum pb_attribute)dimension, text);
     return text[0] != '\0';
 }
 
@@ -351,7 +352,7 @@ void pb_units_clear(struct pb_units *units)
     *units = (struct pb_units){0};
 }
 
-/* Does this value of the attribute tell the inside from the outside? */
+/* Does this value of the attribute distinguish the inside from the outside? */
 static bool separates(const struct pb_layout *layout, const signed char *inside,
                       enum pb_attribute attribute, size_t first)
 {

@@ -79,9 +79,9 @@ enum pb_status pb_attribute(const struct pb_layout *layout, const bool *affected
 void pb_units_clear(struct pb_units *units); /* NULL is allowed */
 
 /*
- * The attribute that tells `inside` from the other devices: nine tenths of them share a value that
- * at most a tenth of the others has. PB_ATTRIBUTE_COUNT: none does. *first_out is a device with
- * that value.
+ * The attribute that distinguishes `inside` from the other devices: nine tenths of them share a
+ * value that at most a tenth of the others has. PB_ATTRIBUTE_COUNT: none does. *first_out is a
+ * device with that value.
  *
  * inside[member_count]  1, 0; -1: neither
  */

@@ -12,7 +12,7 @@
 
 struct pb_uuid {
     const char *text; /* of the feature table */
-    size_t subject;
+    size_t device;
 };
 
 /* The known UUIDs of a feature table, sorted; equal ones in the order of their rows. */

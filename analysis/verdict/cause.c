@@ -76,7 +76,7 @@ static double share_of(const struct pb_cause *cause, const struct pb_features *f
 
     for (size_t i = 0; i < deviations->count; i++)
         places += is_new_place(cause, features, deviations, i);
-    return (double)places / features->subjects[deviations->subject].info.sm_count;
+    return (double)places / features->devices[deviations->device].info.sm_count;
 }
 
 static struct pb_extent extent_of(const struct pb_cause *cause, const struct pb_features *features,

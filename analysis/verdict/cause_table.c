@@ -2,8 +2,8 @@
  * The table of causes (facts section 4); see cause.h for how it is read.
  *
  * Order: what explains most comes first. A second process or a slow clock moves nearly everything;
- * a slow SM moves whatever was measured on it, and is told before a tail, which leaves L1 alone; a
- * tail moves averages; L2 moves what lies behind it.
+ * a slow SM moves whatever was measured on it, and is reported before a tail, which leaves L1
+ * alone; a tail moves averages; L2 moves what lies behind it.
  */
 #include "analysis/verdict/cause.h"
 
@@ -50,7 +50,7 @@
             {PART(POWER) | PART(THERMAL), DOMAIN(STATE), PB_ANY_WAY, 0, PB_BOUND_ANY},             \
     }
 
-/* How much slower: what the lead of such a cause, a reason or an event, does not tell. */
+/* How much slower: what the lead of such a cause, a reason or an event, does not state. */
 #define CLOCK_SIZES                                                                                \
     {                                                                                              \
         {PART(CLOCK), DOMAIN(RATE), PB_ANY_WAY, 0, PB_BOUND_ANY},                                  \

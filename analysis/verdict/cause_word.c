@@ -106,9 +106,9 @@ static void write_place(const struct pb_features *features, const struct pb_scor
                         const struct pb_deviations *deviations, const struct pb_deviation *lead,
                         struct pb_finding *finding)
 {
-    const struct pb_subject *subject = &features->subjects[deviations->subject];
+    const struct pb_feature_row *device = &features->devices[deviations->device];
 
-    PB_TEXT_SET(finding->model, subject->info.model);
+    PB_TEXT_SET(finding->model, device->info.model);
     switch (finding->level) {
     case PB_LEVEL_POPULATION:
         finding->group = deviations->group + 1;
@@ -116,18 +116,18 @@ static void write_place(const struct pb_features *features, const struct pb_scor
         return;
     case PB_LEVEL_SLOT:
         finding->group = deviations->group + 1;
-        finding->slot = subject->slot;
-        snprintf(finding->place, sizeof(finding->place), "slot %lld", (long long)subject->slot);
+        finding->slot = device->slot;
+        snprintf(finding->place, sizeof(finding->place), "slot %lld", (long long)device->slot);
         return;
     case PB_LEVEL_NODE:
-        PB_TEXT_SET(finding->place, subject->host);
-        PB_TEXT_SET(finding->host, subject->host);
+        PB_TEXT_SET(finding->place, device->host);
+        PB_TEXT_SET(finding->host, device->host);
         return;
     default:
-        pb_finding_place(subject, finding);
+        pb_finding_place(device, finding);
         if (finding->level == PB_LEVEL_SM)
             snprintf(finding->place, sizeof(finding->place), "SM %lld of %s",
-                     (long long)lead->place, subject->key);
+                     (long long)lead->place, device->key);
     }
 }
 
@@ -156,7 +156,7 @@ static void write_summary(const struct pb_metric *metric, const struct pb_deviat
 /* Bonferroni over all that was scored: what Holm's first step compares with the rate. */
 static double family_p(const struct pb_scores *scores, double p)
 {
-    double tests = (double)scores->subject_count * (double)scores->metric_count;
+    double tests = (double)scores->device_count * (double)scores->metric_count;
 
     return isnan(p) ? p : fmin(1.0, p * tests); /* against the history there is none */
 }
@@ -190,9 +190,9 @@ void pb_cause_word(const struct pb_features *features, const struct pb_scores *s
     PB_TEXT_SET(finding.advice, cause->advice);
     if (metric->test[0] != '\0')
         snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/tests/%s",
-                 features->subjects[deviations->subject].key, metric->test);
+                 features->devices[deviations->device].key, metric->test);
     else
         snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/state",
-                 features->subjects[deviations->subject].key);
+                 features->devices[deviations->device].key);
     *finding_out = finding;
 }

@@ -2,7 +2,7 @@
  * How far a healthy device lies from its peers by chance.
  *
  * With few peers the scale itself is uncertain: among 16 healthy devices one of 100,000 lies beyond
- * 7.5 robust sigmas, among 256 beyond 4.5. No closed form tells, so critical_table.c holds the
+ * 7.5 robust sigmas, among 256 beyond 4.5. There is no closed form, so critical_table.c holds the
  * result of a Monte Carlo through the very same estimators (median and Qn of all peers, the device
  * among them), made by tests/bench/generate_critical.c. Between its rows the logarithm of the
  * critical value is interpolated over 1/peers and over the weight of the tails.

@@ -33,12 +33,12 @@ static double expected_of(const struct pb_metric *metric, double value, double s
 }
 
 static struct pb_deviation from_peers(const struct pb_features *features,
-                                      const struct pb_scores *scores, size_t group, size_t subject,
+                                      const struct pb_scores *scores, size_t group, size_t device,
                                       size_t metric)
 {
-    const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
+    const struct pb_score *score = &scores->cells[device * scores->metric_count + metric];
     const struct pb_norm *norm = &scores->norms[group * scores->metric_count + metric];
-    struct pb_reading cell = pb_features_reading(features, subject, metric);
+    struct pb_reading cell = pb_features_reading(features, device, metric);
     bool is_event = features->metrics[metric].domain == PB_DOMAIN_COUNT && score->p <= 0.0;
 
     return (struct pb_deviation){.metric = metric,
@@ -59,11 +59,11 @@ static struct pb_deviation from_peers(const struct pb_features *features,
 }
 
 static struct pb_deviation from_history(const struct pb_features *features,
-                                        const struct pb_scores *scores, size_t group,
-                                        size_t subject, size_t metric)
+                                        const struct pb_scores *scores, size_t group, size_t device,
+                                        size_t metric)
 {
-    const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
-    struct pb_deviation deviation = from_peers(features, scores, group, subject, metric);
+    const struct pb_score *score = &scores->cells[device * scores->metric_count + metric];
+    struct pb_deviation deviation = from_peers(features, scores, group, device, metric);
 
     deviation.against = PB_AGAINST_HISTORY;
     deviation.severity = score->drift_severity;
@@ -90,14 +90,14 @@ static enum pb_status add(struct pb_deviations *deviations, const struct pb_devi
 }
 
 enum pb_status pb_deviations_read(const struct pb_features *features,
-                                  const struct pb_scores *scores, size_t group, size_t subject,
+                                  const struct pb_scores *scores, size_t group, size_t device,
                                   struct pb_deviations *deviations_out, struct pb_error *err)
 {
-    struct pb_deviations deviations = {.group = group, .subject = subject};
+    struct pb_deviations deviations = {.group = group, .device = device};
     enum pb_status status = PB_OK;
 
     for (size_t m = 0; m < scores->metric_count && status == PB_OK; m++) {
-        const struct pb_score *score = &scores->cells[subject * scores->metric_count + m];
+        const struct pb_score *score = &scores->cells[device * scores->metric_count + m];
         bool by_peers = is_significant(score->severity);
         bool by_history = is_significant(score->drift_severity);
         struct pb_deviation deviation;
@@ -106,9 +106,9 @@ enum pb_status pb_deviations_read(const struct pb_features *features,
             continue;
         if (by_history && (!by_peers || pb_severity_rank(score->drift_severity) >
                                             pb_severity_rank(score->severity)))
-            deviation = from_history(features, scores, group, subject, m);
+            deviation = from_history(features, scores, group, device, m);
         else
-            deviation = from_peers(features, scores, group, subject, m);
+            deviation = from_peers(features, scores, group, device, m);
         status = add(&deviations, &deviation, err);
     }
     if (status == PB_OK)

@@ -31,7 +31,7 @@ struct pb_deviation {
 
 /* All deviations of one device. */
 struct pb_deviations {
-    size_t group, subject;
+    size_t group, device;
     struct pb_deviation *items;
     size_t count, capacity;
 };
@@ -41,7 +41,7 @@ struct pb_deviations {
  * not show the deviation already. *deviations_out is for pb_deviations_clear(). PB_NO_MEMORY.
  */
 enum pb_status pb_deviations_read(const struct pb_features *features,
-                                  const struct pb_scores *scores, size_t group, size_t subject,
+                                  const struct pb_scores *scores, size_t group, size_t device,
                                   struct pb_deviations *deviations_out, struct pb_error *err);
 
 void pb_deviations_clear(struct pb_deviations *deviations); /* NULL is allowed */

@@ -21,7 +21,7 @@ enum { CHANGES_THAT_WIDEN = 8, MANY = 8192 };
 #define ROUNDED_CRITICAL  2.5
 #define INTERVALS_APART   2.0 /* noise is a quarter of an interval */
 
-/* What is known of one device's past in one metric. */
+/* What is known of one device's history in one metric. */
 struct history {
     double center, noise;
     double scale;     /* of its own readings; 0: too few */
@@ -46,7 +46,7 @@ struct drift {
     struct pb_scores *scores;
     struct pb_uuids uuids;
     struct pb_column changes;   /* of a group: values: differences; noise: of both readings */
-    struct pb_column residuals; /* of all pasts of the group, values only */
+    struct pb_column residuals; /* of all histories of the group, values only */
     struct history *runs;       /* beside the changes */
     double *readings;           /* of one device */
     double warning_p, critical_p;
@@ -73,23 +73,23 @@ static double scale_of_history(const double *values, size_t count, double quantu
 
 /* The readings of a device in the baseline that are of the same measurement; counts others. A MIG
  * instance of another profile, which may have had the same UUID, is another device. */
-static size_t read_history(struct drift *drift, size_t subject, const struct pb_repeat *repeat,
+static size_t read_history(struct drift *drift, size_t device, const struct pb_repeat *repeat,
                            size_t metric, double *noise_out, size_t *unlike_out)
 {
-    const struct pb_subject *now = &drift->features->subjects[subject];
+    const struct pb_feature_row *now = &drift->features->devices[device];
     size_t first, end, count = 0;
 
     *noise_out = 0.0;
     *unlike_out = 0;
     pb_uuids_range(&drift->uuids, now->info.uuid, &first, &end);
     for (size_t i = first; i < end; i++) {
-        size_t row = drift->uuids.items[i].subject;
+        size_t row = drift->uuids.items[i].device;
         struct pb_reading cell = pb_features_reading(drift->baseline, row, metric);
 
         if (!isfinite(cell.value) ||
-            strcmp(drift->baseline->subjects[row].info.model, now->info.model) != 0)
+            strcmp(drift->baseline->devices[row].info.model, now->info.model) != 0)
             continue;
-        if (!pb_repeat_compares(repeat, now, &drift->baseline->subjects[row])) {
+        if (!pb_repeat_compares(repeat, now, &drift->baseline->devices[row])) {
             ++*unlike_out;
             continue;
         }
@@ -133,14 +133,14 @@ static size_t collect(struct drift *drift, const struct pb_group *group, size_t 
 
     changes->count = drift->residuals.count = 0;
     for (size_t i = 0; i < group->member_count; i++) {
-        size_t subject = group->members[i], count, unlike;
-        struct pb_reading now = pb_features_reading(drift->features, subject, metric);
+        size_t device = group->members[i], count, unlike;
+        struct pb_reading now = pb_features_reading(drift->features, device, metric);
         struct history history;
         double noise;
 
         if (!isfinite(now.value))
             continue;
-        count = read_history(drift, subject, &repeat, history_metric, &noise, &unlike);
+        count = read_history(drift, device, &repeat, history_metric, &noise, &unlike);
         all_unlike += count == 0 && unlike > 0;
         if (count == 0)
             continue;
@@ -148,7 +148,7 @@ static size_t collect(struct drift *drift, const struct pb_group *group, size_t 
         drift->runs[changes->count] = history;
         changes->values[changes->count] = now.value - history.center;
         changes->noise[changes->count] = hypot(now.noise, history.noise);
-        changes->subjects[changes->count++] = subject;
+        changes->devices[changes->count++] = device;
     }
     return all_unlike;
 }
@@ -166,7 +166,7 @@ static struct usual usual_of_changes(struct drift *drift, const struct pb_metric
     return usual;
 }
 
-/* How far the pasts of all devices lie from their medians. */
+/* How far the earlier readings of all devices lie from their medians. */
 static struct usual usual_of_history(struct drift *drift, const struct pb_metric *metric)
 {
     const struct pb_column *residuals = &drift->residuals;
@@ -236,7 +236,7 @@ static double least_bound(const struct ruler *ruler, const struct history *histo
 }
 
 /* Where they prove that numbers repeat better: no more than that. The shape of a run's accesses
- * jumps with the pages that it is given, one run in many: no scale tells that. */
+ * jumps with the pages that it is given, one run in many: no scale shows that. */
 static double most_bound(const struct ruler *ruler, const struct history *history,
                          const struct factors *factors)
 {
@@ -289,7 +289,7 @@ static bool has_been_there(const struct history *history, double value)
     return value >= history->low && value <= history->high;
 }
 
-/* Is a change one at all? Events are told by their number, not by that. */
+/* Is a change one at all? Events are judged by their number, not by that. */
 static bool is_drift(const struct ruler *ruler, const struct history *history, double change,
                      const struct pb_score *score)
 {
@@ -301,9 +301,9 @@ static bool is_drift(const struct ruler *ruler, const struct history *history, d
 static void judge_device(const struct drift *drift, const struct ruler *ruler, size_t at)
 {
     const struct history *history = &drift->runs[at];
-    size_t subject = drift->changes.subjects[at];
+    size_t device = drift->changes.devices[at];
     size_t metric = (size_t)(ruler->metric - drift->features->metrics);
-    struct pb_score *score = &drift->scores->cells[subject * drift->scores->metric_count + metric];
+    struct pb_score *score = &drift->scores->cells[device * drift->scores->metric_count + metric];
     double change = drift->changes.values[at], noise = drift->changes.noise[at];
     double warning = warning_bound(ruler, history, noise, change > 0.0);
     double critical = fmax(warning, critical_bound(ruler, history, noise, change > 0.0));
@@ -344,7 +344,7 @@ static void score_metric(struct drift *drift, size_t group, size_t metric, size_
 
 static enum pb_status reserve(struct drift *drift, struct pb_error *err)
 {
-    size_t most = drift->features->subject_count + drift->baseline->subject_count;
+    size_t most = drift->features->device_count + drift->baseline->device_count;
     enum pb_status status = pb_column_reserve(&drift->changes, most, err);
 
     if (status == PB_OK)
@@ -357,7 +357,7 @@ static enum pb_status reserve(struct drift *drift, struct pb_error *err)
     drift->runs = malloc((most + 1) * sizeof(*drift->runs));
     if (drift->readings == NULL || drift->runs == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the baseline's %zu devices",
-                       drift->baseline->subject_count);
+                       drift->baseline->device_count);
     return PB_OK;
 }
 
@@ -367,8 +367,8 @@ static void set_rates(struct drift *drift, const struct pb_score_options *option
     size_t devices = 0, metrics = 0;
     double count;
 
-    for (size_t i = 0; i < drift->features->subject_count; i++)
-        devices += pb_uuids_have(&drift->uuids, drift->features->subjects[i].info.uuid);
+    for (size_t i = 0; i < drift->features->device_count; i++)
+        devices += pb_uuids_have(&drift->uuids, drift->features->devices[i].info.uuid);
     for (size_t i = 0; i < drift->features->metric_count; i++)
         metrics += pb_baseline_metric(drift->baseline, &drift->features->metrics[i]) <
                    drift->baseline->metric_count;

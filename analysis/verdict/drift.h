@@ -1,10 +1,11 @@
 /*
  * Drift: each device against its own history.
  *
- * A device's past is the median of its readings in the baseline. How far a healthy number moves
- * from run to run is stated (repeat.h) where nothing tells; several past runs tell, and so do the
- * changes of the other devices of the group. Where they show that a number moves further, that is
- * granted; where they prove that it repeats better, weaker drifts are a WARNING, never a CRITICAL.
+ * A device's history is the median of its readings in the baseline. How far a healthy number moves
+ * from run to run is stated (repeat.h) where nothing shows it; several baseline runs show it, and
+ * so do the changes of the other devices of the group. Where they show that a number moves further,
+ * that is granted; where they prove that it repeats better, weaker drifts are a WARNING, never a
+ * CRITICAL.
  */
 #ifndef PB_ANALYSIS_VERDICT_DRIFT_H
 #define PB_ANALYSIS_VERDICT_DRIFT_H

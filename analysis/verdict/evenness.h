@@ -5,8 +5,8 @@
 #include "analysis/verdict/score.h"
 
 struct pb_evenness {
-    double value;   /* NaN: nothing could be compared */
-    size_t subject; /* the device and the metric that set it */
+    double value;  /* NaN: nothing could be compared */
+    size_t device; /* the device and the metric that set it */
     size_t metric;
 };
 

@@ -13,7 +13,7 @@ static uint32_t parts_of(enum pb_part part)
     return is_all ? UINT32_MAX : (uint32_t)1 << part;
 }
 
-uint32_t pb_event_parts(const struct pb_features *features, size_t subject)
+uint32_t pb_event_parts(const struct pb_features *features, size_t device)
 {
     uint32_t parts = 0;
 
@@ -21,7 +21,7 @@ uint32_t pb_event_parts(const struct pb_features *features, size_t subject)
         const struct pb_metric *metric = &features->metrics[m];
 
         if (pb_metric_is_event(metric) &&
-            pb_features_reading(features, subject, m).value > metric->practical)
+            pb_features_reading(features, device, m).value > metric->practical)
             parts |= parts_of(metric->part);
     }
     return parts;

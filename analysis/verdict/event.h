@@ -17,6 +17,6 @@ bool pb_metric_is_event(const struct pb_metric *metric);
  * The parts of a device that its events show to be wrong, a bit each: the part that the event is
  * of; of heat, power and other processes, which slow everything, all parts.
  */
-uint32_t pb_event_parts(const struct pb_features *features, size_t subject);
+uint32_t pb_event_parts(const struct pb_features *features, size_t device);
 
 #endif

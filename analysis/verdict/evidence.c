@@ -27,7 +27,7 @@ enum { NODE_LEAST = 2, SLOT_LEAST = 3 };
 #define NODE_SHARE 0.75
 #define SLOT_SHARE 0.5
 
-/* Scores from low to high sigmas tell of the tails. */
+/* Scores from low to high sigmas show the tails. */
 struct band {
     double low, high;
     double lenience; /* standard errors that it may be off before it counts */
@@ -52,7 +52,7 @@ struct work {
     size_t *metrics; /* of the domains, with a measured scale */
     size_t metric_count;
     double *numbers; /* one per pair */
-    size_t pair_room;
+    size_t pair_capacity;
     double *ratios;
     bool *is_sick;             /* of every member */
     size_t *node_of, *slot_of; /* of every member, counted from 0 */
@@ -70,15 +70,15 @@ static const struct pb_score *score_of(const struct work *work, size_t member, s
 
 static bool same_host(const struct work *work, size_t a, size_t b)
 {
-    return strcmp(work->features->subjects[work->by_host[a]].host,
-                  work->features->subjects[work->by_host[b]].host) == 0;
+    return strcmp(work->features->devices[work->by_host[a]].host,
+                  work->features->devices[work->by_host[b]].host) == 0;
 }
 
 static int compare_hosts(const void *a, const void *b, void *features)
 {
-    const struct pb_subject *subjects = ((const struct pb_features *)features)->subjects;
+    const struct pb_feature_row *devices = ((const struct pb_features *)features)->devices;
 
-    return strcmp(subjects[*(const size_t *)a].host, subjects[*(const size_t *)b].host);
+    return strcmp(devices[*(const size_t *)a].host, devices[*(const size_t *)b].host);
 }
 
 /* Devices of a node, in the mean over devices. */
@@ -106,8 +106,8 @@ static size_t collect_pairs(const struct work *work, size_t metric)
     size_t pairs = 0;
 
     for (size_t i = 0; i < work->count; i++)
-        for (size_t j = i + 1; j < work->count && pairs < work->pair_room && same_host(work, i, j);
-             j++) {
+        for (size_t j = i + 1;
+             j < work->count && pairs < work->pair_capacity && same_host(work, i, j); j++) {
             double apart = score_of(work, i, metric)->sigmas - score_of(work, j, metric)->sigmas;
 
             if (isfinite(apart) && is_usual(work, i, metric) && is_usual(work, j, metric))
@@ -281,7 +281,7 @@ static double tail_of_parts(double tail, double likeness)
 static void number_lines(struct work *work)
 {
     for (size_t i = 0; i < work->count; i++) {
-        int64_t slot = work->features->subjects[work->by_host[i]].slot;
+        int64_t slot = work->features->devices[work->by_host[i]].slot;
         size_t at = 0;
 
         work->node_count += i == 0 || !same_host(work, i - 1, i) ? 1 : 0;
@@ -317,8 +317,8 @@ static enum pb_status start(struct work *work, const struct pb_group *group, uns
 
     work->count = group->member_count;
     work->by_host = malloc(work->count * sizeof(*work->by_host));
-    work->pair_room = PAIRS_A_DEVICE * work->count;
-    work->numbers = malloc(work->pair_room * sizeof(*work->numbers));
+    work->pair_capacity = PAIRS_A_DEVICE * work->count;
+    work->numbers = malloc(work->pair_capacity * sizeof(*work->numbers));
     work->metrics = malloc((metric_count + 1) * sizeof(*work->metrics));
     work->ratios = malloc((metric_count + 1) * sizeof(*work->ratios));
     work->node_of = malloc(work->count * sizeof(*work->node_of));

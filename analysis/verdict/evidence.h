@@ -26,7 +26,7 @@ struct pb_evidence {
  *
  * domains             bit 1 << enum pb_domain for each
  * fits[metric_count]  of the group
- * sigmas              [subject][metric], as in struct pb_score
+ * sigmas              [device][metric], as in struct pb_score
  *
  * Likeness: one minus the variance within nodes (of the differences of two devices, far ones
  * clipped) by that of all, in the median over the metrics; a sick node moves neither. The peers are

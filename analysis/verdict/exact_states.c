@@ -26,10 +26,10 @@ static size_t count_value(const struct pb_features *features, const char *model,
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < features->subject_count; i++) {
+    for (size_t i = 0; i < features->device_count; i++) {
         double other = pb_features_reading(features, i, metric).value;
 
-        if (isfinite(other) && strcmp(features->subjects[i].info.model, model) == 0)
+        if (isfinite(other) && strcmp(features->devices[i].info.model, model) == 0)
             count += isnan(value) || other == value;
     }
     return count;
@@ -40,10 +40,10 @@ static double majority_value(const struct pb_features *features, const char *mod
 {
     size_t known = count_value(features, model, metric, NAN);
 
-    for (size_t i = 0; i < features->subject_count && known >= PEERS_LEAST; i++) {
+    for (size_t i = 0; i < features->device_count && known >= PEERS_LEAST; i++) {
         double value = pb_features_reading(features, i, metric).value;
 
-        if (isfinite(value) && strcmp(features->subjects[i].info.model, model) == 0 &&
+        if (isfinite(value) && strcmp(features->devices[i].info.model, model) == 0 &&
             (double)count_value(features, model, metric, value) >= majority_share * (double)known)
             return value;
     }
@@ -52,14 +52,13 @@ static double majority_value(const struct pb_features *features, const char *mod
 
 /* What the device had itself in the last row of the baseline; NaN: not known. */
 static double history_value(const struct pb_features *baseline, const struct pb_uuids *uuids,
-                            const struct pb_subject *subject, const char *state)
+                            const struct pb_feature_row *device, const char *state)
 {
-    size_t row = baseline == NULL
-                     ? SIZE_MAX
-                     : pb_uuids_last(uuids, subject->info.uuid, baseline->subject_count);
+    size_t row = baseline == NULL ? SIZE_MAX
+                                  : pb_uuids_last(uuids, device->info.uuid, baseline->device_count);
 
-    if (baseline == NULL || baseline->subjects == NULL || row >= baseline->subject_count ||
-        strcmp(baseline->subjects[row].info.model, subject->info.model) != 0)
+    if (baseline == NULL || baseline->devices == NULL || row >= baseline->device_count ||
+        strcmp(baseline->devices[row].info.model, device->info.model) != 0)
         return NAN;
     return pb_features_reading(baseline, row, pb_features_find(baseline, state)).value;
 }
@@ -73,17 +72,17 @@ static enum pb_status add_row(struct pb_features *features, const struct pb_feat
     double majority = NAN;
     enum pb_status status = PB_OK;
 
-    if (features->subjects == NULL)
+    if (features->devices == NULL)
         return PB_OK;
-    for (size_t i = 0; i < features->subject_count && status == PB_OK; i++) {
-        const struct pb_subject *subject = &features->subjects[i];
+    for (size_t i = 0; i < features->device_count && status == PB_OK; i++) {
+        const struct pb_feature_row *device = &features->devices[i];
         double value = pb_features_reading(features, i, metric).value, right;
 
         if (!isfinite(value))
             continue;
-        if (model == NULL || strcmp(model, subject->info.model) != 0)
-            majority = majority_value(features, model = subject->info.model, metric);
-        right = isfinite(majority) ? majority : history_value(baseline, uuids, subject, row->state);
+        if (model == NULL || strcmp(model, device->info.model) != 0)
+            majority = majority_value(features, model = device->info.model, metric);
+        right = isfinite(majority) ? majority : history_value(baseline, uuids, device, row->state);
         if (isfinite(right))
             status = pb_features_set(features, i, &pb_metric_row_find(row->missing)->metric,
                                      (struct pb_reading){fmax(right - value, 0.0), 0.0, -1}, err);

@@ -37,7 +37,7 @@ void pb_extractor_put_coarse(struct pb_extractor *extractor, const char *test, c
         return;
     metric.method_version = version_of(extractor, test);
     if ((metric.traits & PB_TRAIT(PER_SM)) != 0) {
-        double sms = extractor->metric_source->subject->info.sm_count;
+        double sms = extractor->metric_source->device->info.sm_count;
 
         if (!(sms > 0.0))
             return;
@@ -45,7 +45,7 @@ void pb_extractor_put_coarse(struct pb_extractor *extractor, const char *test, c
         cell.noise /= sms;
     }
     extractor->status =
-        pb_features_set(extractor->features, extractor->subject, &metric, cell, extractor->err);
+        pb_features_set(extractor->features, extractor->device, &metric, cell, extractor->err);
 }
 
 void pb_extractor_put(struct pb_extractor *extractor, const char *test, const char *prefix,

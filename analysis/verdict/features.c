@@ -12,19 +12,19 @@ enum { CELLS_AT_ONCE = 16 };
 static const struct pb_stored_reading absent_cell = {NAN, 0.0F, -1};
 static const struct pb_reading absent = {NAN, 0.0, -1};
 
-enum pb_status pb_features_add_subject(struct pb_features *features,
-                                       const struct pb_subject *subject, size_t *subject_out,
-                                       struct pb_error *err)
+enum pb_status pb_features_add_device(struct pb_features *features,
+                                      const struct pb_feature_row *device, size_t *device_out,
+                                      struct pb_error *err)
 {
-    enum pb_status status = PB_RESERVE(features->subjects, features->subject_count,
-                                       features->subject_capacity, "devices", err);
+    enum pb_status status = PB_RESERVE(features->devices, features->device_count,
+                                       features->device_capacity, "devices", err);
 
     if (status != PB_OK)
         return status;
-    features->subjects[features->subject_count] = *subject;
-    features->subjects[features->subject_count].cells = NULL;
-    features->subjects[features->subject_count].cell_capacity = 0;
-    *subject_out = features->subject_count++;
+    features->devices[features->device_count] = *device;
+    features->devices[features->device_count].cells = NULL;
+    features->devices[features->device_count].cell_capacity = 0;
+    *device_out = features->device_count++;
     return PB_OK;
 }
 
@@ -93,18 +93,18 @@ static enum pb_status add_metric(struct pb_features *features, const struct pb_m
 }
 
 /* Room for every metric there is. */
-static enum pb_status grow_cells(const struct pb_features *features, struct pb_subject *subject,
+static enum pb_status grow_cells(const struct pb_features *features, struct pb_feature_row *device,
                                  struct pb_error *err)
 {
     size_t capacity = (features->metric_count + CELLS_AT_ONCE - 1) / CELLS_AT_ONCE * CELLS_AT_ONCE;
-    struct pb_stored_reading *grown = realloc(subject->cells, capacity * sizeof(*grown));
+    struct pb_stored_reading *grown = realloc(device->cells, capacity * sizeof(*grown));
 
     if (grown == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu numbers", capacity);
-    for (size_t i = subject->cell_capacity; i < capacity; i++)
+    for (size_t i = device->cell_capacity; i < capacity; i++)
         grown[i] = absent_cell;
-    subject->cells = grown;
-    subject->cell_capacity = capacity;
+    device->cells = grown;
+    device->cell_capacity = capacity;
     return PB_OK;
 }
 
@@ -155,35 +155,35 @@ enum pb_status pb_features_add_metric(struct pb_features *features, const struct
     return PB_OK;
 }
 
-enum pb_status pb_features_put(struct pb_features *features, size_t subject, size_t metric,
+enum pb_status pb_features_put(struct pb_features *features, size_t device, size_t metric,
                                struct pb_reading reading, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
     struct pb_stored_reading cell;
 
-    if (metric >= features->subjects[subject].cell_capacity)
-        status = grow_cells(features, &features->subjects[subject], err);
+    if (metric >= features->devices[device].cell_capacity)
+        status = grow_cells(features, &features->devices[device], err);
     if (status == PB_OK)
         status = pack(features, &reading, &cell, err);
     if (status == PB_OK)
-        features->subjects[subject].cells[metric] = cell;
+        features->devices[device].cells[metric] = cell;
     return status;
 }
 
-enum pb_status pb_features_set(struct pb_features *features, size_t subject,
+enum pb_status pb_features_set(struct pb_features *features, size_t device,
                                const struct pb_metric *metric, struct pb_reading reading,
                                struct pb_error *err)
 {
     size_t at = 0;
     enum pb_status status = pb_features_add_metric(features, metric, &at, err);
 
-    return status == PB_OK ? pb_features_put(features, subject, at, reading, err) : status;
+    return status == PB_OK ? pb_features_put(features, device, at, reading, err) : status;
 }
 
-struct pb_reading pb_features_reading(const struct pb_features *features, size_t subject,
+struct pb_reading pb_features_reading(const struct pb_features *features, size_t device,
                                       size_t metric)
 {
-    const struct pb_subject *row = &features->subjects[subject];
+    const struct pb_feature_row *row = &features->devices[device];
     const struct pb_stored_reading *cell;
 
     if (metric >= row->cell_capacity)
@@ -194,14 +194,14 @@ struct pb_reading pb_features_reading(const struct pb_features *features, size_t
                                                 : cell->place};
 }
 
-bool pb_features_is_measured(const struct pb_features *features, size_t subject, size_t metric)
+bool pb_features_is_measured(const struct pb_features *features, size_t device, size_t metric)
 {
-    bool is_measured = !isnan(pb_features_reading(features, subject, metric).value);
+    bool is_measured = !isnan(pb_features_reading(features, device, metric).value);
 
     for (size_t i = 0; i < features->metric_count && features->is_mixed && !is_measured; i++)
         is_measured =
             pb_metric_is_other_method(&features->metrics[i], &features->metrics[metric]) &&
-            !isnan(pb_features_reading(features, subject, i).value);
+            !isnan(pb_features_reading(features, device, i).value);
     return is_measured;
 }
 
@@ -209,29 +209,29 @@ void pb_features_drop(struct pb_features *features, const bool *is_dropped)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < features->subject_count; i++) {
+    for (size_t i = 0; i < features->device_count; i++) {
         if (is_dropped[i])
-            free(features->subjects[i].cells);
+            free(features->devices[i].cells);
         else
-            features->subjects[kept++] = features->subjects[i];
+            features->devices[kept++] = features->devices[i];
     }
-    features->subject_count = kept;
+    features->device_count = kept;
 }
 
 void pb_features_clear(struct pb_features *features)
 {
     if (features == NULL)
         return;
-    for (size_t i = 0; i < features->subject_count; i++)
-        free(features->subjects[i].cells);
-    free(features->subjects);
+    for (size_t i = 0; i < features->device_count; i++)
+        free(features->devices[i].cells);
+    free(features->devices);
     free(features->metrics);
     free(features->far_places);
     *features = (struct pb_features){0};
 }
 
-bool pb_repeat_compares(const struct pb_repeat *repeat, const struct pb_subject *a,
-                        const struct pb_subject *b)
+bool pb_repeat_compares(const struct pb_repeat *repeat, const struct pb_feature_row *a,
+                        const struct pb_feature_row *b)
 {
     return !repeat->same_tests || a->tests == b->tests;
 }

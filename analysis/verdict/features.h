@@ -30,7 +30,7 @@ struct pb_stored_reading {
 };
 
 /* One device, or one rank without a device. */
-struct pb_subject {
+struct pb_feature_row {
     char key[PB_KEY_LENGTH]; /* HOST.gpuSLOT; empty when no device was found */
     char host[PB_KEY_LENGTH];
     int64_t rank, slot;
@@ -51,8 +51,8 @@ struct pb_subject {
 struct pb_features {
     struct pb_metric *metrics;
     size_t metric_count, metric_capacity;
-    struct pb_subject *subjects;
-    size_t subject_count, subject_capacity;
+    struct pb_feature_row *devices;
+    size_t device_count, device_capacity;
     int64_t *far_places; /* what is too large for a cell */
     size_t far_place_count, far_place_capacity;
     size_t
@@ -60,29 +60,29 @@ struct pb_features {
     bool is_mixed;   /* it has a metric by two versions of its test's method */
 };
 
-/* Adds a device without cells; *subject_out is its row. PB_NO_MEMORY leaves the feature table
+/* Adds a device without cells; *device_out is its row. PB_NO_MEMORY leaves the feature table
  * unchanged. */
-enum pb_status pb_features_add_subject(struct pb_features *features,
-                                       const struct pb_subject *subject, size_t *subject_out,
-                                       struct pb_error *err);
+enum pb_status pb_features_add_device(struct pb_features *features,
+                                      const struct pb_feature_row *device, size_t *device_out,
+                                      struct pb_error *err);
 
 /*
  * Sets one number; the metric is found by name and test, or added as it is given, with tolerance
  * and traits of the catalogue where that has it. A value that is
  * not finite is not measured. PB_INVALID: that metric is there with another unit, part or domain.
  */
-enum pb_status pb_features_set(struct pb_features *features, size_t subject,
+enum pb_status pb_features_set(struct pb_features *features, size_t device,
                                const struct pb_metric *metric, struct pb_reading reading,
                                struct pb_error *err);
 
 /* The same in two steps, for many numbers of one metric: which one it is, then the number. */
 enum pb_status pb_features_add_metric(struct pb_features *features, const struct pb_metric *metric,
                                       size_t *index_out, struct pb_error *err);
-enum pb_status pb_features_put(struct pb_features *features, size_t subject, size_t metric,
+enum pb_status pb_features_put(struct pb_features *features, size_t device, size_t metric,
                                struct pb_reading reading, struct pb_error *err);
 
 /* The cell, or one with a NaN value when it was never set. */
-struct pb_reading pb_features_reading(const struct pb_features *features, size_t subject,
+struct pb_reading pb_features_reading(const struct pb_features *features, size_t device,
                                       size_t metric);
 
 /* The metric of that name, or metric_count. */
@@ -100,7 +100,7 @@ bool pb_metric_is_other_method(const struct pb_metric *a, const struct pb_metric
 
 /* Has the device a number of this metric of the feature table, by whatever version of the method?
  */
-bool pb_features_is_measured(const struct pb_features *features, size_t subject, size_t metric);
+bool pb_features_is_measured(const struct pb_features *features, size_t device, size_t metric);
 
 /* Takes the rows out for which is_dropped[row] holds; the others keep their order. */
 void pb_features_drop(struct pb_features *features, const bool *is_dropped);
@@ -109,7 +109,7 @@ void pb_features_drop(struct pb_features *features, const bool *is_dropped);
 void pb_features_clear(struct pb_features *features);
 
 /* May two runs be compared in it? */
-bool pb_repeat_compares(const struct pb_repeat *repeat, const struct pb_subject *a,
-                        const struct pb_subject *b);
+bool pb_repeat_compares(const struct pb_repeat *repeat, const struct pb_feature_row *a,
+                        const struct pb_feature_row *b);
 
 #endif

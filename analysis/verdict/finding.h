@@ -27,7 +27,7 @@ const char *pb_level_name(enum pb_level level); /* "access", "sm", … */
 
 /* Devices: rows of the feature table, ascending, each once. */
 struct pb_members {
-    size_t *subjects;
+    size_t *devices;
     size_t count;
 };
 
@@ -82,11 +82,11 @@ struct pb_finding {
 struct pb_finding pb_finding_blank(enum pb_severity severity, enum pb_level level);
 
 /* Its place is that device; its members are set by pb_verdict_add(). */
-void pb_finding_place(const struct pb_subject *subject, struct pb_finding *finding);
+void pb_finding_place(const struct pb_feature_row *device, struct pb_finding *finding);
 
 /* Is it said of this device: by itself, by its node, by its slot of a group, or by all of one? */
 bool pb_finding_concerns(const struct pb_finding *finding, const struct pb_features *features,
-                         const struct pb_scores *scores, size_t subject);
+                         const struct pb_scores *scores, size_t device);
 
 struct pb_findings {
     struct pb_finding *items; /* worst first */

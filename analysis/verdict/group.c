@@ -13,7 +13,7 @@ enum { SERIAL_WITHIN_RANGE = 5 }; /* the last digits of a serial number */
 /* A device on its way into a group: groups are entries of equal names. */
 struct entry {
     const struct pb_device_info *info;
-    size_t subject;
+    size_t device;
     bool is_baseline;
     char name[PB_MESSAGE_LENGTH];
     char text[PB_TEXT_LENGTH]; /* of the attribute in question */
@@ -85,7 +85,7 @@ static void find_usual(const struct pb_features *features, const struct pb_group
     size_t lead = 0;
 
     for (size_t i = 0; i < group->member_count; i++) {
-        pb_attribute_text(&features->subjects[group->members[i]].info, attribute, text);
+        pb_attribute_text(&features->devices[group->members[i]].info, attribute, text);
         if (text[0] == '\0')
             continue;
         usual->known[attribute]++;
@@ -94,7 +94,7 @@ static void find_usual(const struct pb_features *features, const struct pb_group
         lead = lead == 0 || strcmp(text, usual_text) == 0 ? lead + 1 : lead - 1;
     }
     for (size_t i = 0; i < group->member_count; i++) {
-        pb_attribute_text(&features->subjects[group->members[i]].info, attribute, text);
+        pb_attribute_text(&features->devices[group->members[i]].info, attribute, text);
         if (text[0] != '\0' && strcmp(text, usual_text) == 0)
             usual->count[attribute]++;
     }
@@ -123,7 +123,7 @@ static int compare_entries(const void *a, const void *b)
     if (order == 0)
         order = (int)left->is_baseline - (int)right->is_baseline;
     if (order == 0)
-        order = (left->subject > right->subject) - (left->subject < right->subject);
+        order = (left->device > right->device) - (left->device < right->device);
     return order;
 }
 
@@ -194,7 +194,7 @@ static void split_by(struct entry *entries, size_t count, enum pb_attribute attr
  * What peers have in common. The model of a MIG instance ends in its profile ("… MIG 1g.10gb"),
  * which shows the memory: that may be 9.5 GiB, more or less, and must not be rounded both ways.
  */
-static void write_kin(const struct pb_device_info *info, char name_out[PB_MESSAGE_LENGTH])
+static void write_group_name(const struct pb_device_info *info, char name_out[PB_MESSAGE_LENGTH])
 {
     if (strstr(info->model, " MIG ") != NULL)
         snprintf(name_out, PB_MESSAGE_LENGTH, "%s", info->model);
@@ -203,16 +203,16 @@ static void write_kin(const struct pb_device_info *info, char name_out[PB_MESSAG
                  (double)info->memory_bytes / 0x1p30, info->mig_enabled > 0 ? ", MIG" : "");
 }
 
-static void set_entry(struct entry *entry, const struct pb_features *features, size_t subject,
+static void set_entry(struct entry *entry, const struct pb_features *features, size_t device,
                       bool is_baseline)
 {
-    const struct pb_device_info *info = &features->subjects[subject].info;
+    const struct pb_device_info *info = &features->devices[device].info;
 
     entry->info = info;
-    entry->subject = subject;
+    entry->device = device;
     entry->is_baseline = is_baseline;
     entry->text[0] = '\0';
-    write_kin(info, entry->name);
+    write_group_name(info, entry->name);
 }
 
 /* Devices of the feature table, then those of the baseline that are not in it. Returns their
@@ -223,14 +223,14 @@ static size_t collect(const struct pb_features *features, const struct pb_featur
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < features->subject_count; i++) {
-        const struct pb_device_info *info = &features->subjects[i].info;
+    for (size_t i = 0; i < features->device_count; i++) {
+        const struct pb_device_info *info = &features->devices[i].info;
 
         if (info->model[0] != '\0' && pb_uuids_first(own, info->uuid, i) == i)
             set_entry(&entries[count++], features, i, false);
     }
-    for (size_t i = 0; baseline != NULL && i < baseline->subject_count; i++) {
-        const struct pb_device_info *info = &baseline->subjects[i].info;
+    for (size_t i = 0; baseline != NULL && i < baseline->device_count; i++) {
+        const struct pb_device_info *info = &baseline->devices[i].info;
 
         if (info->model[0] != '\0' && pb_uuids_last(history, info->uuid, i) == i &&
             !pb_uuids_have(own, info->uuid))
@@ -244,16 +244,16 @@ static enum pb_status make_group(const struct entry *entries, size_t count, stru
                                  struct pb_error *err)
 {
     memcpy(group->name, entries[0].name, sizeof(group->name));
-    write_kin(entries[0].info, group->kind);
+    write_group_name(entries[0].info, group->kind);
     group->members = malloc(count * sizeof(*group->members));
     group->baseline = malloc(count * sizeof(*group->baseline));
     if (group->members == NULL || group->baseline == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a group of %zu devices", count);
     for (size_t i = 0; i < count; i++) {
         if (entries[i].is_baseline)
-            group->baseline[group->baseline_count++] = entries[i].subject;
+            group->baseline[group->baseline_count++] = entries[i].device;
         else
-            group->members[group->member_count++] = entries[i].subject;
+            group->members[group->member_count++] = entries[i].device;
     }
     group->sufficient = count >= PB_GROUP_MIN_PEERS;
     return PB_OK;
@@ -275,7 +275,7 @@ static enum pb_status make_groups(const struct entry *entries, size_t count,
         ++*count_out;
         status = make_group(&entries[first], end - first, group, err);
         for (size_t i = first; i < end && !entries[i].is_baseline; i++)
-            group_of[entries[i].subject] = *count_out - 1;
+            group_of[entries[i].device] = *count_out - 1;
     }
     return status;
 }
@@ -284,29 +284,30 @@ enum pb_status pb_groups_make(const struct pb_features *features,
                               const struct pb_features *baseline, struct pb_group **groups_out,
                               size_t *count_out, size_t *group_of_out, struct pb_error *err)
 {
-    size_t room = features->subject_count + (baseline != NULL ? baseline->subject_count : 0);
+    size_t capacity = features->device_count + (baseline != NULL ? baseline->device_count : 0);
     size_t entry_count, count = 0;
-    struct entry *entries = calloc(room + 1, sizeof(*entries));
-    struct pb_group *groups = calloc(features->subject_count + 1, sizeof(*groups));
+    struct entry *entries = calloc(capacity + 1, sizeof(*entries));
+    struct pb_group *groups = calloc(features->device_count + 1, sizeof(*groups));
     struct pb_uuids own = {0}, history = {0};
     enum pb_status status = PB_OK;
 
     if (entries == NULL || groups == NULL)
-        status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating groups of %zu devices", room);
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory allocating groups of %zu devices", capacity);
     if (status == PB_OK)
         status = pb_uuids_make(features, &own, err);
     if (status == PB_OK && baseline != NULL)
         status = pb_uuids_make(baseline, &history, err);
     if (status != PB_OK)
         goto out;
-    for (size_t i = 0; i < features->subject_count; i++)
+    for (size_t i = 0; i < features->device_count; i++)
         group_of_out[i] = SIZE_MAX;
     entry_count = collect(features, baseline, &own, &history, entries);
     for (int i = 0; i < PB_ATTRIBUTE_SERIAL_RANGE; i++)
         split_by(entries, entry_count, (enum pb_attribute)i);
     qsort(entries, entry_count, sizeof(*entries), compare_entries);
     status = make_groups(entries, entry_count, groups, &count, group_of_out, err);
-    for (size_t i = 0; i < features->subject_count; i++)
+    for (size_t i = 0; i < features->device_count; i++)
         if (group_of_out[i] == SIZE_MAX)
             group_of_out[i] = count;
     if (status == PB_OK) {

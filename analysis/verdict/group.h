@@ -1,11 +1,11 @@
 /*
  * Groups: which devices ought to be alike.
  *
- * Kin are devices of one model, with the same memory (in whole GiB) and MIG mode, or MIG instances
- * of one profile on one model. Splitting finer leaves no device with peers, so any other attribute
- * sets a group apart only where at least PB_GROUP_MIN_PEERS devices share each of two values; the
- * few that have a third value, or an unknown one, stay with the largest part. That they differ is a
- * finding of its own, for which pb_group_usual() shows what is usual.
+ * Peers are devices of one model, with the same memory (in whole GiB) and MIG mode, or MIG
+ * instances of one profile on one model. Splitting finer leaves no device with peers, so any other
+ * attribute sets a group apart only where at least PB_GROUP_MIN_PEERS devices share each of two
+ * values; the few that have a third value, or an unknown one, stay with the largest part. That they
+ * differ is a finding of its own, for which pb_group_usual() shows what is usual.
  *
  * Devices without a model, and those whose UUID an earlier row of the feature table has, are in no
  * group.
@@ -57,7 +57,7 @@ void pb_group_usual(const struct pb_features *features, const struct pb_group *g
  * table: it would be its own peer. Groups without a device of the feature table are left out.
  *
  * groups_out, count_out  for pb_groups_clear(); in order of their names
- * group_of_out           per subject of the feature table; *count_out: none
+ * group_of_out           per device of the feature table; *count_out: none
  *
  * PB_NO_MEMORY is the only error.
  */

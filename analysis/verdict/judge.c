@@ -26,7 +26,7 @@ static void summarise(struct pb_verdict *verdict)
 {
     struct pb_findings *findings = &verdict->findings;
 
-    for (size_t i = 0; i < verdict->features->subject_count; i++) {
+    for (size_t i = 0; i < verdict->features->device_count; i++) {
         bool judged = pb_verdict_has_scored(verdict, i);
 
         findings->judged += judged;

@@ -23,12 +23,12 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
 
 /* The same for one device: its row of the feature table. */
 enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb_finding *finding,
-                                     size_t subject);
+                                     size_t device);
 
 /* Was anything of this device compared with peers, or with its own history? Counts of errors need
  * neither, so they do not count. */
-bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject);
-bool pb_verdict_has_history(const struct pb_verdict *verdict, size_t subject);
+bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t device);
+bool pb_verdict_has_history(const struct pb_verdict *verdict, size_t device);
 
 /* judge_status.c: ranks whose device failed, hung, crashed, was lost, absent or measured twice. */
 enum pb_status pb_judge_status(struct pb_verdict *verdict);
@@ -48,7 +48,7 @@ enum pb_status pb_judge_populations(struct pb_verdict *verdict);
 void pb_finding_configuration(const struct pb_device_info *info, enum pb_attribute attribute,
                               struct pb_finding *finding);
 
-/* Nobody knows which of the two populations is right: UNKNOWN, and nothing to drain. */
+/* Which of the two populations is right is not known: UNKNOWN, and nothing to drain. */
 void pb_finding_undetermined(size_t members, size_t others, struct pb_finding *finding);
 
 /* judge_share.c: groups of which a third is anomalous. After all that names devices. */

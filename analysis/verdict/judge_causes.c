@@ -163,7 +163,7 @@ static enum pb_status report_unit(const struct work *work, const struct pb_unit 
                   &work->deviations[typical->member], &diagnosis, unit, &finding);
     if (unit->attribute < PB_ATTRIBUTE_COUNT)
         pb_finding_configuration(
-            &work->verdict->features->subjects[work->group->members[unit->first]].info,
+            &work->verdict->features->devices[work->group->members[unit->first]].info,
             unit->attribute, &finding);
     if (is_undetermined)
         pb_finding_undetermined(unit->count, work->group->member_count - unit->count, &finding);
@@ -193,7 +193,7 @@ static bool is_even(const struct work *work, size_t affected)
            2 * count_certain(work) <= affected;
 }
 
-/* All of them as one of two populations; a configuration that tells them apart is the cause. */
+/* All of them as one of two populations; a configuration that distinguishes them is the cause. */
 static enum pb_status report_even(const struct work *work, size_t affected)
 {
     size_t count = work->group->member_count;

@@ -80,14 +80,14 @@ static bool is_by_other_method(const struct pb_verdict *verdict, const struct pb
                                size_t metric, const struct pb_features *others)
 {
     const struct pb_metric *wanted = &verdict->features->metrics[metric];
-    const char *model = verdict->features->subjects[group->members[0]].info.model;
+    const char *model = verdict->features->devices[group->members[0]].info.model;
     size_t end = others == verdict->features ? metric : others->metric_count;
 
     for (size_t m = 0; m < end; m++)
         for (size_t i = 0;
-             i < others->subject_count && pb_metric_is_other_method(&others->metrics[m], wanted);
+             i < others->device_count && pb_metric_is_other_method(&others->metrics[m], wanted);
              i++)
-            if (strcmp(others->subjects[i].info.model, model) == 0 &&
+            if (strcmp(others->devices[i].info.model, model) == 0 &&
                 !isnan(pb_features_reading(others, i, m).value))
                 return true;
     return false;
@@ -175,7 +175,7 @@ static enum pb_status judge_own_history(struct pb_verdict *verdict, size_t group
 
 /* Members for which the answer is yes. */
 static size_t count_members(const struct pb_verdict *verdict, const struct pb_group *group,
-                            bool (*is_so)(const struct pb_verdict *verdict, size_t subject))
+                            bool (*is_so)(const struct pb_verdict *verdict, size_t device))
 {
     size_t count = 0;
 
@@ -201,7 +201,7 @@ static void word_too_small(const struct pb_verdict *verdict, const struct pb_gro
         size_t length = strlen(text);
 
         snprintf(text + length, sizeof(finding->summary) - length, "%s%s", i == 0 ? "" : ", ",
-                 verdict->features->subjects[group->members[i]].key);
+                 verdict->features->devices[group->members[i]].key);
     }
     snprintf(text + strlen(text), sizeof(finding->summary) - strlen(text),
              ": not compared; that takes %d devices of one model, and %d before a shift can be "
@@ -210,7 +210,7 @@ static void word_too_small(const struct pb_verdict *verdict, const struct pb_gro
     PB_TEXT_SET(finding->evidence,
                 "only what needs no peers was judged: errors, throttling, devices that failed");
     if (group->member_count == 1)
-        pb_finding_place(&verdict->features->subjects[group->members[0]], finding);
+        pb_finding_place(&verdict->features->devices[group->members[0]], finding);
 }
 
 static void word_few(const struct pb_verdict *verdict, size_t group_index,
@@ -239,7 +239,7 @@ static enum pb_status judge_peers(struct pb_verdict *verdict, size_t group_index
     PB_TEXT_SET(finding.place, group->name);
     finding.group = group_index + 1;
     if (group->member_count > 0)
-        PB_TEXT_SET(finding.model, verdict->features->subjects[group->members[0]].info.model);
+        PB_TEXT_SET(finding.model, verdict->features->devices[group->members[0]].info.model);
     if (group->member_count > 0 &&
         count_members(verdict, group, pb_verdict_has_history) == group->member_count)
         return judge_own_history(verdict, group_index, &finding);
@@ -290,37 +290,37 @@ static enum pb_status judge_sensitivity(struct pb_verdict *verdict, size_t group
     return pb_verdict_add(verdict, &finding, NULL, NULL);
 }
 
-/* The group's finding has told already that this one was not compared. */
-static bool group_has_finding(const struct pb_verdict *verdict, size_t subject)
+/* The group's finding states already that this one was not compared. */
+static bool group_has_finding(const struct pb_verdict *verdict, size_t device)
 {
     for (size_t g = 0; g < verdict->scores->group_count; g++) {
         const struct pb_group *group = &verdict->scores->groups[g];
 
         for (size_t i = 0; i < group->member_count; i++)
-            if (group->members[i] == subject)
+            if (group->members[i] == device)
                 return is_too_small(verdict, group);
     }
     return false;
 }
 
 /* Devices with a status that says all is well, but without a number that was scored. */
-static enum pb_status judge_unscored(struct pb_verdict *verdict, size_t subject_index)
+static enum pb_status judge_unscored(struct pb_verdict *verdict, size_t device_index)
 {
-    const struct pb_subject *subject = &verdict->features->subjects[subject_index];
+    const struct pb_feature_row *device = &verdict->features->devices[device_index];
     struct pb_finding finding = pb_finding_blank(PB_SEVERITY_UNKNOWN, PB_LEVEL_DEVICE);
 
-    if (strcmp(subject->status, "ok") != 0 && strcmp(subject->status, "partial") != 0)
+    if (strcmp(device->status, "ok") != 0 && strcmp(device->status, "partial") != 0)
         return PB_OK; /* found already */
-    if (pb_verdict_has_scored(verdict, subject_index) || group_has_finding(verdict, subject_index))
+    if (pb_verdict_has_scored(verdict, device_index) || group_has_finding(verdict, device_index))
         return PB_OK;
-    pb_finding_place(subject, &finding);
+    pb_finding_place(device, &finding);
     PB_TEXT_SET(finding.cause, "not_judged");
     PB_TEXT_SET(finding.summary, "nothing that was measured here could be compared with peers");
     PB_TEXT_SET(finding.advice, "measure it with the same battery as its peers, or a baseline");
-    return pb_verdict_add_device(verdict, &finding, subject_index);
+    return pb_verdict_add_device(verdict, &finding, device_index);
 }
 
-static double value_of(const struct pb_verdict *verdict, size_t subject, const char *name,
+static double value_of(const struct pb_verdict *verdict, size_t device, const char *name,
                        double *practical_out)
 {
     size_t metric = pb_features_find(verdict->features, name);
@@ -328,12 +328,12 @@ static double value_of(const struct pb_verdict *verdict, size_t subject, const c
     if (metric == verdict->features->metric_count)
         return NAN;
     *practical_out = verdict->features->metrics[metric].practical;
-    return pb_features_reading(verdict->features, subject, metric).value;
+    return pb_features_reading(verdict->features, device, metric).value;
 }
 
 /* A clock that nothing was compared with, below the device's own maximum in all of the run, and the
    driver's reason for it. */
-static enum pb_status judge_lowered_clock(struct pb_verdict *verdict, size_t subject)
+static enum pb_status judge_lowered_clock(struct pb_verdict *verdict, size_t device)
 {
     static const struct {
         const char *metric, *cause, *reason, *advice;
@@ -345,16 +345,16 @@ static enum pb_status judge_lowered_clock(struct pb_verdict *verdict, size_t sub
     };
     struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
     double practical = 0.0;
-    double clock = value_of(verdict, subject, "nvml.sm_clock_most_over_max", &practical);
+    double clock = value_of(verdict, device, "nvml.sm_clock_most_over_max", &practical);
 
-    if (pb_verdict_has_scored(verdict, subject) || !(clock < 1.0 - practical))
+    if (pb_verdict_has_scored(verdict, device) || !(clock < 1.0 - practical))
         return PB_OK;
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-        double share = value_of(verdict, subject, reasons[i].metric, &practical);
+        double share = value_of(verdict, device, reasons[i].metric, &practical);
 
         if (!(share > practical))
             continue;
-        pb_finding_place(&verdict->features->subjects[subject], &finding);
+        pb_finding_place(&verdict->features->devices[device], &finding);
         PB_TEXT_SET(finding.cause, reasons[i].cause);
         PB_TEXT_SET(finding.metric, "nvml.sm_clock_most_over_max");
         PB_TEXT_SET(finding.advice, reasons[i].advice);
@@ -367,7 +367,7 @@ static enum pb_status judge_lowered_clock(struct pb_verdict *verdict, size_t sub
         snprintf(finding.evidence, sizeof(finding.evidence),
                  "the driver gave %s as the reason in %.0f%% of the samples", reasons[i].reason,
                  100.0 * share);
-        return pb_verdict_add_device(verdict, &finding, subject);
+        return pb_verdict_add_device(verdict, &finding, device);
     }
     return PB_OK;
 }
@@ -388,9 +388,9 @@ enum pb_status pb_judge_coverage(struct pb_verdict *verdict)
     }
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++)
         status = judge_sensitivity(verdict, g);
-    for (size_t i = 0; i < verdict->features->subject_count && status == PB_OK; i++)
+    for (size_t i = 0; i < verdict->features->device_count && status == PB_OK; i++)
         status = judge_unscored(verdict, i);
-    for (size_t i = 0; i < verdict->features->subject_count && status == PB_OK; i++)
+    for (size_t i = 0; i < verdict->features->device_count && status == PB_OK; i++)
         status = judge_lowered_clock(verdict, i);
     return status;
 }

@@ -1,4 +1,4 @@
-/* The list of findings that the parts of pb_judge() add to, and what they all ask of it. */
+/* The list of findings that the parts of pb_judge() add to, and what they all use of it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,12 @@ static bool copy_members(const struct pb_members *members, struct pb_members *co
     *copy_out = (struct pb_members){0};
     if (members == NULL || members->count == 0)
         return true;
-    copy_out->subjects = malloc(members->count * sizeof(*copy_out->subjects));
-    if (copy_out->subjects == NULL)
+    copy_out->devices = malloc(members->count * sizeof(*copy_out->devices));
+    if (copy_out->devices == NULL)
         return false;
-    memcpy(copy_out->subjects, members->subjects, members->count * sizeof(*copy_out->subjects));
+    memcpy(copy_out->devices, members->devices, members->count * sizeof(*copy_out->devices));
     copy_out->count = members->count;
-    qsort(copy_out->subjects, copy_out->count, sizeof(*copy_out->subjects), compare_rows);
+    qsort(copy_out->devices, copy_out->count, sizeof(*copy_out->devices), compare_rows);
     return true;
 }
 
@@ -46,7 +46,7 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
     added.counterparts = (struct pb_members){0};
     if (!copy_members(members, &added.members) ||
         !copy_members(counterparts, &added.counterparts)) {
-        free(added.members.subjects);
+        free(added.members.devices);
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory adding finding %zu",
                        findings->count + 1);
     }
@@ -56,31 +56,31 @@ enum pb_status pb_verdict_add(struct pb_verdict *verdict, const struct pb_findin
 }
 
 enum pb_status pb_verdict_add_device(struct pb_verdict *verdict, const struct pb_finding *finding,
-                                     size_t subject)
+                                     size_t device)
 {
-    struct pb_members member = {&subject, 1};
+    struct pb_members member = {&device, 1};
 
     return pb_verdict_add(verdict, finding, &member, NULL);
 }
 
-bool pb_verdict_has_history(const struct pb_verdict *verdict, size_t subject)
+bool pb_verdict_has_history(const struct pb_verdict *verdict, size_t device)
 {
     const struct pb_scores *scores = verdict->scores;
 
     for (size_t m = 0; m < scores->metric_count; m++)
         if (verdict->features->metrics[m].domain != PB_DOMAIN_COUNT &&
-            !isnan(scores->cells[subject * scores->metric_count + m].drift_sigmas))
+            !isnan(scores->cells[device * scores->metric_count + m].drift_sigmas))
             return true;
     return false;
 }
 
-bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t subject)
+bool pb_verdict_has_scored(const struct pb_verdict *verdict, size_t device)
 {
     const struct pb_scores *scores = verdict->scores;
 
     for (size_t m = 0; m < scores->metric_count; m++)
         if (verdict->features->metrics[m].domain != PB_DOMAIN_COUNT &&
-            !isnan(scores->cells[subject * scores->metric_count + m].sigmas))
+            !isnan(scores->cells[device * scores->metric_count + m].sigmas))
             return true;
-    return pb_verdict_has_history(verdict, subject);
+    return pb_verdict_has_history(verdict, device);
 }

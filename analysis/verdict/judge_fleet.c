@@ -6,7 +6,7 @@
 #include "analysis/verdict/group.h"
 #include "analysis/verdict/judge.h"
 
-static void word_odd(const struct pb_subject *subject, enum pb_attribute attribute,
+static void word_odd(const struct pb_feature_row *device, enum pb_attribute attribute,
                      const char *text, const char *usual, struct pb_finding *finding)
 {
     bool is_ecc_off = attribute == PB_ATTRIBUTE_ECC && strcmp(text, "off") == 0;
@@ -17,7 +17,7 @@ static void word_odd(const struct pb_subject *subject, enum pb_attribute attribu
     snprintf(finding->summary, sizeof(finding->summary), "%s is %s, but %s with %llu of its peers",
              pb_attribute_name(attribute), text, usual, (unsigned long long)finding->peers);
     PB_TEXT_SET(finding->evidence, "as the driver reports it");
-    snprintf(finding->evidence_path, sizeof(finding->evidence_path), "/devices/%s", subject->key);
+    snprintf(finding->evidence_path, sizeof(finding->evidence_path), "/devices/%s", device->key);
     PB_TEXT_SET(finding->advice, is_ecc_off ? "switch ECC on (nvidia-smi -e 1) and reset the device"
                                             : "give it the configuration of its peers");
 }
@@ -29,8 +29,7 @@ static bool have_all(const struct pb_verdict *verdict, const struct pb_members *
     char other[PB_TEXT_LENGTH];
 
     for (size_t i = 0; i < members->count; i++) {
-        pb_attribute_text(&verdict->features->subjects[members->subjects[i]].info, attribute,
-                          other);
+        pb_attribute_text(&verdict->features->devices[members->devices[i]].info, attribute, other);
         if (strcmp(other, text) != 0)
             return false;
     }
@@ -61,7 +60,7 @@ static size_t collect(const struct pb_verdict *verdict, const struct pb_group *g
     size_t count = 0;
 
     for (size_t i = 0; i < group->member_count; i++) {
-        pb_attribute_text(&verdict->features->subjects[group->members[i]].info, attribute, other);
+        pb_attribute_text(&verdict->features->devices[group->members[i]].info, attribute, other);
         if (strcmp(other, text) == 0)
             rows[count++] = group->members[i];
     }
@@ -75,24 +74,24 @@ static enum pb_status judge_odd(struct pb_verdict *verdict, const struct pb_grou
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < group->member_count && status == PB_OK; i++) {
-        const struct pb_subject *subject = &verdict->features->subjects[group->members[i]];
+        const struct pb_feature_row *device = &verdict->features->devices[group->members[i]];
         struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
         struct pb_members members = {rows, 0};
         char text[PB_TEXT_LENGTH];
 
-        pb_attribute_text(&subject->info, attribute, text);
+        pb_attribute_text(&device->info, attribute, text);
         if (text[0] == '\0' || strcmp(text, usual->text[attribute]) == 0 ||
             is_reported(verdict, attribute, text))
             continue;
         members.count = collect(verdict, group, attribute, text, rows);
         finding.peers = usual->count[attribute];
-        pb_finding_place(subject, &finding);
+        pb_finding_place(device, &finding);
         if (members.count > 1) {
             finding.level = PB_LEVEL_POPULATION;
             finding.device[0] = finding.host[0] = '\0';
             PB_TEXT_SET(finding.place, group->name);
         }
-        word_odd(subject, attribute, text, usual->text[attribute], &finding);
+        word_odd(device, attribute, text, usual->text[attribute], &finding);
         status = pb_verdict_add(verdict, &finding, &members, NULL);
     }
     return status;
@@ -100,12 +99,12 @@ static enum pb_status judge_odd(struct pb_verdict *verdict, const struct pb_grou
 
 enum pb_status pb_judge_configuration(struct pb_verdict *verdict)
 {
-    size_t *rows = malloc((verdict->features->subject_count + 1) * sizeof(*rows));
+    size_t *rows = malloc((verdict->features->device_count + 1) * sizeof(*rows));
     enum pb_status status = PB_OK;
 
     if (rows == NULL)
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory listing %zu devices",
-                       verdict->features->subject_count);
+                       verdict->features->device_count);
     for (size_t g = 0; g < verdict->scores->group_count && status == PB_OK; g++) {
         const struct pb_group *group = &verdict->scores->groups[g];
         struct pb_usual usual;

@@ -75,21 +75,21 @@ static uint64_t expected_mask(const struct pb_group *group, const struct tests *
 }
 
 /* Whatever else was found of a device may have cost it a test. */
-static bool has_finding(const struct pb_verdict *verdict, const struct pb_subject *subject)
+static bool has_finding(const struct pb_verdict *verdict, const struct pb_feature_row *device)
 {
     for (size_t i = 0; i < verdict->findings.count; i++)
-        if (strcmp(verdict->findings.items[i].device, subject->key) == 0)
+        if (strcmp(verdict->findings.items[i].device, device->key) == 0)
             return true;
     return false;
 }
 
-static enum pb_status add_gap(struct pb_verdict *verdict, const struct pb_subject *subject,
+static enum pb_status add_gap(struct pb_verdict *verdict, const struct pb_feature_row *device,
                               const struct tests *tests, uint64_t gaps, size_t peers)
 {
     struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
     size_t length;
 
-    pb_finding_place(subject, &finding);
+    pb_finding_place(device, &finding);
     finding.peers = peers;
     PB_TEXT_SET(finding.cause, "incomplete");
     PB_TEXT_SET(finding.summary, "tests that its peers have numbers of say nothing here:");
@@ -101,10 +101,9 @@ static enum pb_status add_gap(struct pb_verdict *verdict, const struct pb_subjec
     }
     PB_TEXT_SET(finding.evidence, "the device's tests, beside those of its peers");
     snprintf(finding.evidence_path, sizeof(finding.evidence_path), "/devices/%s/tests",
-             subject->key);
+             device->key);
     PB_TEXT_SET(finding.advice, "read the messages of these tests, repeat the run");
-    return pb_verdict_add_device(verdict, &finding,
-                                 (size_t)(subject - verdict->features->subjects));
+    return pb_verdict_add_device(verdict, &finding, (size_t)(device - verdict->features->devices));
 }
 
 static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_group *group)
@@ -119,11 +118,11 @@ static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_gr
     read_masks(verdict->features, group, &tests, masks);
     expected = expected_mask(group, &tests, masks);
     for (size_t i = 0; i < group->member_count && status == PB_OK; i++) {
-        const struct pb_subject *subject = &verdict->features->subjects[group->members[i]];
+        const struct pb_feature_row *device = &verdict->features->devices[group->members[i]];
         uint64_t gaps = expected & ~masks[i];
 
-        if (gaps != 0 && masks[i] != 0 && !has_finding(verdict, subject))
-            status = add_gap(verdict, subject, &tests, gaps, group->member_count - 1);
+        if (gaps != 0 && masks[i] != 0 && !has_finding(verdict, device))
+            status = add_gap(verdict, device, &tests, gaps, group->member_count - 1);
     }
     free(masks);
     return status;
@@ -171,7 +170,7 @@ static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_ind
     size_t most = features->metric_count;
     enum pb_status status = PB_OK;
 
-    if (members.subjects == NULL)
+    if (members.devices == NULL)
         return pb_fail(verdict->err, PB_NO_MEMORY, "out of memory for %zu devices",
                        group->member_count);
     for (size_t m = 0; m < features->metric_count; m++) {
@@ -187,7 +186,7 @@ static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_ind
         }
     }
     if (finding.metrics > 0) {
-        count_lacking(features, group, most, members.subjects);
+        count_lacking(features, group, most, members.devices);
         PB_TEXT_SET(finding.place, group->name);
         finding.group = group_index + 1;
         PB_TEXT_SET(finding.cause, direct ? "incomplete" : "undetermined");
@@ -202,7 +201,7 @@ static enum pb_status judge_lacking(struct pb_verdict *verdict, size_t group_ind
         PB_TEXT_SET(finding.advice, "read the messages of the test, repeat the run");
         status = pb_verdict_add(verdict, &finding, &members, NULL);
     }
-    free(members.subjects);
+    free(members.devices);
     return status;
 }
 

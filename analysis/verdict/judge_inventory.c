@@ -26,14 +26,14 @@ struct inventory {
     size_t *moved;   /* … and of one host's that moved together */
 };
 
-static bool is_at(const struct pb_subject *a, const struct pb_subject *b)
+static bool is_at(const struct pb_feature_row *a, const struct pb_feature_row *b)
 {
     return strcmp(a->host, b->host) == 0 && a->slot == b->slot;
 }
 
-static bool has_device(const struct pb_subject *subject)
+static bool has_device(const struct pb_feature_row *device)
 {
-    return subject->info.uuid[0] != '\0' && strcmp(subject->status, "duplicate") != 0;
+    return device->info.uuid[0] != '\0' && strcmp(device->status, "duplicate") != 0;
 }
 
 /* When each run of the baseline was measured: the latest of its devices. */
@@ -42,15 +42,15 @@ static enum pb_status time_runs(struct inventory *inventory)
     const struct pb_features *base = inventory->base;
     size_t runs = 0;
 
-    for (size_t i = 0; i < base->subject_count; i++)
-        runs = base->subjects[i].run >= runs ? base->subjects[i].run + 1 : runs;
+    for (size_t i = 0; i < base->device_count; i++)
+        runs = base->devices[i].run >= runs ? base->devices[i].run + 1 : runs;
     inventory->run_seconds = calloc(runs + 1, sizeof(*inventory->run_seconds));
     if (inventory->run_seconds == NULL)
         return pb_fail(inventory->verdict->err, PB_NO_MEMORY, "out of memory for %zu runs", runs);
-    for (size_t i = 0; i < base->subject_count; i++) {
-        double *seconds = &inventory->run_seconds[base->subjects[i].run];
+    for (size_t i = 0; i < base->device_count; i++) {
+        double *seconds = &inventory->run_seconds[base->devices[i].run];
 
-        *seconds = fmax(*seconds, base->subjects[i].measured_seconds);
+        *seconds = fmax(*seconds, base->devices[i].measured_seconds);
     }
     return PB_OK;
 }
@@ -58,7 +58,7 @@ static enum pb_status time_runs(struct inventory *inventory)
 /* Is row a of a later run than row b? Without times the order of the files counts. */
 static bool is_later(const struct inventory *inventory, size_t a, size_t b)
 {
-    size_t run_a = inventory->base->subjects[a].run, run_b = inventory->base->subjects[b].run;
+    size_t run_a = inventory->base->devices[a].run, run_b = inventory->base->devices[b].run;
     double time_a = inventory->run_seconds[run_a], time_b = inventory->run_seconds[run_b];
 
     return time_a != time_b ? time_a > time_b : run_a > run_b;
@@ -69,8 +69,8 @@ static bool is_outdated(const struct inventory *inventory, size_t row)
 {
     const struct pb_features *base = inventory->base;
 
-    for (size_t i = 0; i < base->subject_count; i++)
-        if (strcmp(base->subjects[i].host, base->subjects[row].host) == 0 &&
+    for (size_t i = 0; i < base->device_count; i++)
+        if (strcmp(base->devices[i].host, base->devices[row].host) == 0 &&
             is_later(inventory, i, row))
             return true;
     return false;
@@ -83,13 +83,13 @@ static enum pb_status find_last(struct inventory *inventory)
     enum pb_status status = pb_uuids_make(base, &uuids, inventory->verdict->err);
 
     for (size_t first = 0, end; status == PB_OK && first < uuids.count; first = end) {
-        size_t last = uuids.items[first].subject;
+        size_t last = uuids.items[first].device;
 
         pb_uuids_range(&uuids, uuids.items[first].text, &first, &end);
         for (size_t i = first; i < end; i++)
-            if (is_later(inventory, uuids.items[i].subject, last))
-                last = uuids.items[i].subject;
-        if (has_device(&base->subjects[last]) && !is_outdated(inventory, last))
+            if (is_later(inventory, uuids.items[i].device, last))
+                last = uuids.items[i].device;
+        if (has_device(&base->devices[last]) && !is_outdated(inventory, last))
             inventory->last[inventory->last_count++] = last;
     }
     pb_uuids_clear(&uuids);
@@ -97,38 +97,38 @@ static enum pb_status find_last(struct inventory *inventory)
 }
 
 /* The row of the baseline that has this UUID; NULL: none. */
-static const struct pb_subject *known(const struct inventory *inventory, const char *uuid)
+static const struct pb_feature_row *known(const struct inventory *inventory, const char *uuid)
 {
     for (size_t i = 0; i < inventory->last_count; i++)
-        if (strcmp(inventory->base->subjects[inventory->last[i]].info.uuid, uuid) == 0)
-            return &inventory->base->subjects[inventory->last[i]];
+        if (strcmp(inventory->base->devices[inventory->last[i]].info.uuid, uuid) == 0)
+            return &inventory->base->devices[inventory->last[i]];
     return NULL;
 }
 
-static const struct pb_subject *known_at(const struct inventory *inventory,
-                                         const struct pb_subject *place)
+static const struct pb_feature_row *known_at(const struct inventory *inventory,
+                                             const struct pb_feature_row *place)
 {
     for (size_t i = 0; i < inventory->last_count; i++)
-        if (is_at(&inventory->base->subjects[inventory->last[i]], place))
-            return &inventory->base->subjects[inventory->last[i]];
+        if (is_at(&inventory->base->devices[inventory->last[i]], place))
+            return &inventory->base->devices[inventory->last[i]];
     return NULL;
 }
 
-/* The device of this run at a place; subject_count: none. */
-static size_t now_at(const struct inventory *inventory, const struct pb_subject *place)
+/* The device of this run at a place; device_count: none. */
+static size_t now_at(const struct inventory *inventory, const struct pb_feature_row *place)
 {
     size_t i = 0;
 
-    while (i < inventory->now->subject_count && (!has_device(&inventory->now->subjects[i]) ||
-                                                 !is_at(&inventory->now->subjects[i], place)))
+    while (i < inventory->now->device_count &&
+           (!has_device(&inventory->now->devices[i]) || !is_at(&inventory->now->devices[i], place)))
         i++;
     return i;
 }
 
 static bool host_is_in(const struct pb_features *features, const char *host)
 {
-    for (size_t i = 0; i < features->subject_count; i++)
-        if (strcmp(features->subjects[i].host, host) == 0)
+    for (size_t i = 0; i < features->device_count; i++)
+        if (strcmp(features->devices[i].host, host) == 0)
             return true;
     return false;
 }
@@ -147,13 +147,14 @@ static struct pb_finding begin(enum pb_severity severity, enum pb_level level, c
 /* ---- devices of this run ---- */
 
 static enum pb_status add_moved(struct inventory *inventory, size_t at,
-                                const struct pb_subject *before)
+                                const struct pb_feature_row *before)
 {
-    const struct pb_subject *device = &inventory->now->subjects[at];
+    const struct pb_feature_row *device = &inventory->now->devices[at];
     size_t other = now_at(inventory, before);
-    const struct pb_subject *was = other < inventory->now->subject_count
-                                       ? known(inventory, inventory->now->subjects[other].info.uuid)
-                                       : NULL;
+    const struct pb_feature_row *was =
+        other < inventory->now->device_count
+            ? known(inventory, inventory->now->devices[other].info.uuid)
+            : NULL;
     bool is_swap = was != NULL && is_at(was, device);
     struct pb_finding finding =
         begin(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE, is_swap ? "devices_swapped" : "device_moved",
@@ -177,12 +178,12 @@ static enum pb_status add_moved(struct inventory *inventory, size_t at,
 /* Was every device of this one's host in the same slot of one other host? Its members, if so. */
 static size_t list_renamed(const struct inventory *inventory, size_t at)
 {
-    const struct pb_subject *device = &inventory->now->subjects[at];
-    const struct pb_subject *first = known(inventory, device->info.uuid);
+    const struct pb_feature_row *device = &inventory->now->devices[at];
+    const struct pb_feature_row *first = known(inventory, device->info.uuid);
     size_t count = 0;
 
-    for (size_t i = 0; i < inventory->now->subject_count; i++) {
-        const struct pb_subject *other = &inventory->now->subjects[i], *before;
+    for (size_t i = 0; i < inventory->now->device_count; i++) {
+        const struct pb_feature_row *other = &inventory->now->devices[i], *before;
 
         if (!has_device(other) || strcmp(other->host, device->host) != 0)
             continue;
@@ -198,7 +199,7 @@ static size_t list_renamed(const struct inventory *inventory, size_t at)
    boards. */
 static enum pb_status add_renamed(struct inventory *inventory, size_t count)
 {
-    const struct pb_subject *device = &inventory->now->subjects[inventory->moved[0]];
+    const struct pb_feature_row *device = &inventory->now->devices[inventory->moved[0]];
     struct pb_members members = {inventory->moved, count};
     struct pb_finding finding =
         begin(PB_SEVERITY_WARNING, PB_LEVEL_NODE, "device_moved",
@@ -214,7 +215,7 @@ static enum pb_status add_renamed(struct inventory *inventory, size_t count)
 }
 
 static enum pb_status judge_moved(struct inventory *inventory, size_t at,
-                                  const struct pb_subject *before)
+                                  const struct pb_feature_row *before)
 {
     size_t renamed = list_renamed(inventory, at);
 
@@ -224,16 +225,16 @@ static enum pb_status judge_moved(struct inventory *inventory, size_t at,
 }
 
 static enum pb_status add_replaced(struct inventory *inventory, size_t at,
-                                   const struct pb_subject *before)
+                                   const struct pb_feature_row *before)
 {
     struct pb_finding finding =
         begin(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE, "device_replaced",
               "compare with the maintenance log; update the baseline when it was meant");
 
-    pb_finding_place(&inventory->now->subjects[at], &finding);
+    pb_finding_place(&inventory->now->devices[at], &finding);
     snprintf(finding.summary, sizeof(finding.summary),
              "%.64s stands where the baseline had %.64s, which is not in this run",
-             inventory->now->subjects[at].info.uuid, before->info.uuid);
+             inventory->now->devices[at].info.uuid, before->info.uuid);
     return pb_verdict_add_device(inventory->verdict, &finding, at);
 }
 
@@ -256,9 +257,9 @@ static enum pb_status judge_present(struct inventory *inventory)
     enum pb_status status = PB_OK;
     size_t new_count = 0;
 
-    for (size_t i = 0; i < inventory->now->subject_count && status == PB_OK; i++) {
-        const struct pb_subject *device = &inventory->now->subjects[i];
-        const struct pb_subject *before, *there;
+    for (size_t i = 0; i < inventory->now->device_count && status == PB_OK; i++) {
+        const struct pb_feature_row *device = &inventory->now->devices[i];
+        const struct pb_feature_row *before, *there;
 
         if (!has_device(device))
             continue;
@@ -278,21 +279,21 @@ static enum pb_status judge_present(struct inventory *inventory)
 /* ---- devices and nodes that this run lacks ---- */
 
 /* Is the place taken by another device, or has a rank there a status that says why? */
-static bool is_explained(const struct inventory *inventory, const struct pb_subject *missing)
+static bool is_explained(const struct inventory *inventory, const struct pb_feature_row *missing)
 {
-    for (size_t i = 0; i < inventory->now->subject_count; i++) {
-        const struct pb_subject *subject = &inventory->now->subjects[i];
+    for (size_t i = 0; i < inventory->now->device_count; i++) {
+        const struct pb_feature_row *device = &inventory->now->devices[i];
 
-        if (strcmp(subject->host, missing->host) == 0 &&
-            (subject->slot == missing->slot ||
-             (subject->slot < 0 && strcmp(subject->status, "ok") != 0)))
+        if (strcmp(device->host, missing->host) == 0 &&
+            (device->slot == missing->slot ||
+             (device->slot < 0 && strcmp(device->status, "ok") != 0)))
             return true;
     }
     return false;
 }
 
 /* Does this run lack the device, on a host that it measured? */
-static bool is_missing(const struct inventory *inventory, const struct pb_subject *device)
+static bool is_missing(const struct inventory *inventory, const struct pb_feature_row *device)
 {
     return host_is_in(inventory->now, device->host) &&
            !pb_uuids_have(&inventory->now_uuids, device->info.uuid) &&
@@ -302,7 +303,7 @@ static bool is_missing(const struct inventory *inventory, const struct pb_subjec
 /* One finding for a host: " gpu1 GPU-…" for each device that it lacks. */
 static enum pb_status add_missing(struct inventory *inventory, size_t first)
 {
-    const struct pb_subject *place = &inventory->base->subjects[inventory->last[first]];
+    const struct pb_feature_row *place = &inventory->base->devices[inventory->last[first]];
     struct pb_finding finding =
         begin(PB_SEVERITY_WARNING, PB_LEVEL_NODE, "device_missing",
               "compare lspci and nvidia-smi -L with what the node should have");
@@ -311,11 +312,11 @@ static enum pb_status add_missing(struct inventory *inventory, size_t first)
     PB_TEXT_SET(finding.place, place->host);
     PB_TEXT_SET(finding.host, place->host);
     PB_TEXT_SET(finding.model, place->info.model);
-    if (inventory->now->subject_count == 1)
+    if (inventory->now->device_count == 1)
         finding.severity = PB_SEVERITY_OK;
     PB_TEXT_SET(finding.summary, "the baseline has devices here that this run lacks:");
     for (size_t i = first; i < inventory->last_count; i++) {
-        const struct pb_subject *device = &inventory->base->subjects[inventory->last[i]];
+        const struct pb_feature_row *device = &inventory->base->devices[inventory->last[i]];
 
         if (strcmp(device->host, place->host) != 0 || !is_missing(inventory, device))
             continue;
@@ -330,8 +331,8 @@ static enum pb_status add_missing(struct inventory *inventory, size_t first)
 static bool is_first_of_host(const struct inventory *inventory, size_t at)
 {
     for (size_t i = 0; i < at; i++)
-        if (strcmp(inventory->base->subjects[inventory->last[i]].host,
-                   inventory->base->subjects[inventory->last[at]].host) == 0)
+        if (strcmp(inventory->base->devices[inventory->last[i]].host,
+                   inventory->base->devices[inventory->last[at]].host) == 0)
             return false;
     return true;
 }
@@ -356,7 +357,7 @@ static enum pb_status judge_nodes(struct inventory *inventory)
     char names[PB_MESSAGE_LENGTH / 2] = "";
 
     for (size_t i = 0; i < inventory->last_count; i++) {
-        const char *host = inventory->base->subjects[inventory->last[i]].host;
+        const char *host = inventory->base->devices[inventory->last[i]].host;
 
         if (!is_first_of_host(inventory, i))
             continue;
@@ -395,11 +396,11 @@ static enum pb_status judge_duplicates(struct pb_verdict *verdict, const struct 
 
         pb_uuids_range(uuids, uuids->items[first].text, &first, &end);
         for (size_t i = first; i < end; i++)
-            if (has_device(&verdict->features->subjects[uuids->items[i].subject]))
-                members[pair.count++] = uuids->items[i].subject;
+            if (has_device(&verdict->features->devices[uuids->items[i].device]))
+                members[pair.count++] = uuids->items[i].device;
         if (pair.count < 2)
             continue;
-        pb_finding_place(&verdict->features->subjects[members[0]], &finding);
+        pb_finding_place(&verdict->features->devices[members[0]], &finding);
         PB_TEXT_SET(finding.evidence, "UUIDs of this run");
         snprintf(finding.summary, sizeof(finding.summary),
                  "%zu devices of this run have the UUID %.64s; only the first is compared",
@@ -416,8 +417,8 @@ static enum pb_status judge_copies(struct pb_verdict *verdict, size_t *members)
               "compare with an earlier run; of a baseline that grows, judge before it is added");
     struct pb_members copies = {members, 0};
 
-    for (size_t i = 0; i < verdict->features->subject_count; i++)
-        if (verdict->features->subjects[i].is_own_baseline)
+    for (size_t i = 0; i < verdict->features->device_count; i++)
+        if (verdict->features->devices[i].is_own_baseline)
             members[copies.count++] = i;
     if (copies.count == 0)
         return PB_OK;
@@ -447,8 +448,8 @@ enum pb_status pb_judge_inventory(struct pb_verdict *verdict)
 {
     struct inventory inventory = {
         .verdict = verdict, .now = verdict->features, .base = verdict->options.baseline};
-    size_t rows = verdict->features->subject_count +
-                  (inventory.base == NULL ? 0 : inventory.base->subject_count);
+    size_t rows = verdict->features->device_count +
+                  (inventory.base == NULL ? 0 : inventory.base->device_count);
     enum pb_status status = pb_uuids_make(verdict->features, &inventory.now_uuids, verdict->err);
 
     inventory.members = calloc(rows + 1, sizeof(*inventory.members));
@@ -461,7 +462,7 @@ enum pb_status pb_judge_inventory(struct pb_verdict *verdict)
         status = judge_duplicates(verdict, &inventory.now_uuids, inventory.members);
     if (status == PB_OK)
         status = judge_copies(verdict, inventory.members);
-    if (status == PB_OK && inventory.base != NULL && inventory.base->subject_count > 0)
+    if (status == PB_OK && inventory.base != NULL && inventory.base->device_count > 0)
         status = judge_against(&inventory);
     free(inventory.run_seconds);
     free(inventory.last);

@@ -119,7 +119,7 @@ static bool is_about_other(const struct pb_verdict *verdict, size_t group_index,
 static bool is_member(const struct pb_members *members, size_t row)
 {
     for (size_t i = 0; i < members->count; i++)
-        if (members->subjects[i] == row)
+        if (members->devices[i] == row)
             return true;
     return false;
 }
@@ -140,7 +140,7 @@ static bool is_explained(const struct pb_verdict *verdict, const struct pb_membe
 
             is_named = finding->severity != PB_SEVERITY_UNKNOWN && !isnan(finding->value) &&
                        (finding->attribute[0] == '\0' || finding->by_event) &&
-                       is_member(&finding->members, part->subjects[i]);
+                       is_member(&finding->members, part->devices[i]);
         }
         explained += is_named;
     }
@@ -160,9 +160,9 @@ static bool is_reported(const struct pb_verdict *verdict, const struct pb_member
         if (finding->counterparts.count == 0)
             continue;
         for (size_t i = 0; i < one->count; i++)
-            alike += is_member(&finding->members, one->subjects[i]);
+            alike += is_member(&finding->members, one->devices[i]);
         for (size_t i = 0; i < other->count; i++)
-            held += is_member(&finding->members, other->subjects[i]);
+            held += is_member(&finding->members, other->devices[i]);
         if (alike + held == 0)
             continue;
         alike += other->count - held;
@@ -188,7 +188,7 @@ static enum pb_status report_partition(struct pb_verdict *verdict, size_t group_
                        group->member_count);
     members.count = list_part(group, partition->parts, PB_PART_WORSE, rows);
     counterparts = (struct pb_members){rows + members.count, 0};
-    counterparts.count = list_part(group, partition->parts, PB_PART_REST, counterparts.subjects);
+    counterparts.count = list_part(group, partition->parts, PB_PART_REST, counterparts.devices);
     word_parts(&verdict->features->metrics[partition->lead],
                norm_of(verdict, group_index, partition->lead),
                is_about_other(verdict, group_index, partition), &finding);
@@ -202,8 +202,8 @@ static enum pb_status report_partition(struct pb_verdict *verdict, size_t group_
                  ? "; no attribute that the driver reports separates them"
                  : "");
     if (attribute != PB_ATTRIBUTE_COUNT)
-        pb_finding_configuration(&verdict->features->subjects[group->members[first]].info,
-                                 attribute, &finding);
+        pb_finding_configuration(&verdict->features->devices[group->members[first]].info, attribute,
+                                 &finding);
     if (!pb_attribute_is_setting(attribute))
         pb_finding_undetermined(members.count, counterparts.count, &finding);
     status = is_explained(verdict, &members) || is_explained(verdict, &counterparts) ||
@@ -330,7 +330,7 @@ static enum pb_status report_comparison(struct pb_verdict *verdict,
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%zu numbers of the two groups' majorities differ by their practical size",
              comparison->metrics);
-    pb_finding_configuration(&verdict->features->subjects[group->members[0]].info,
+    pb_finding_configuration(&verdict->features->devices[group->members[0]].info,
                              comparison->attribute, &finding);
     return pb_verdict_add(verdict, &finding, &members, &counterparts);
 }

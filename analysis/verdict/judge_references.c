@@ -27,13 +27,13 @@ static size_t count_numbers(const struct pb_features *features,
 }
 
 static void compare(const struct pb_features *features, const struct pb_reference *reference,
-                    size_t subject, double p, struct comparison *out)
+                    size_t device, double p, struct comparison *out)
 {
     *out = (struct comparison){.worst = features->metric_count};
     for (size_t m = 0; m < features->metric_count; m++) {
         const struct pb_metric *metric = &features->metrics[m];
         const struct pb_reference_number *number = pb_reference_number_of(reference, metric);
-        double value = pb_features_reading(features, subject, m).value, worse, excess;
+        double value = pb_features_reading(features, device, m).value, worse, excess;
 
         if (number == NULL || !isfinite(value))
             continue;
@@ -61,17 +61,17 @@ static void word_source(const struct pb_reference *reference, struct pb_finding 
 }
 
 static enum pb_status add_outside(struct pb_verdict *verdict, const struct pb_reference *reference,
-                                  size_t subject, const struct comparison *comparison)
+                                  size_t device, const struct comparison *comparison)
 {
     const struct pb_metric *metric = &verdict->features->metrics[comparison->worst];
     const struct pb_reference_number *number = pb_reference_number_of(reference, metric);
     struct pb_finding finding = pb_finding_blank(PB_SEVERITY_WARNING, PB_LEVEL_DEVICE);
 
-    pb_finding_place(&verdict->features->subjects[subject], &finding);
+    pb_finding_place(&verdict->features->devices[device], &finding);
     PB_TEXT_SET(finding.cause, "reference");
     PB_TEXT_SET(finding.metric, metric->name);
     PB_TEXT_SET(finding.unit, metric->unit);
-    finding.value = pb_features_reading(verdict->features, subject, comparison->worst).value;
+    finding.value = pb_features_reading(verdict->features, device, comparison->worst).value;
     finding.expected = number->center;
     finding.shift = finding.value / number->center - 1.0;
     finding.metrics = comparison->outside;
@@ -83,7 +83,7 @@ static enum pb_status add_outside(struct pb_verdict *verdict, const struct pb_re
         comparison->excess);
     word_source(reference, &finding);
     PB_TEXT_SET(finding.advice, "repeat the run, then compare with devices of this cluster");
-    return pb_verdict_add_device(verdict, &finding, subject);
+    return pb_verdict_add_device(verdict, &finding, device);
 }
 
 static enum pb_status add_normal(struct pb_verdict *verdict, const struct pb_reference *reference,
@@ -107,7 +107,7 @@ static enum pb_status judge_group(struct pb_verdict *verdict, size_t group_index
 {
     const struct pb_group *group = &verdict->scores->groups[group_index];
     const struct pb_features *features = verdict->features;
-    const struct pb_subject *first = &features->subjects[group->members[0]];
+    const struct pb_feature_row *first = &features->devices[group->members[0]];
     const struct pb_reference *reference =
         pb_reference_find(verdict->options.references, first->info.model);
     size_t numbers, normal = 0, most = 0;

@@ -69,10 +69,10 @@ static enum pb_status find_tally(struct share *share, const char *cause, struct 
     if (status != PB_OK)
         return status;
     tallies->items[tallies->count] =
-        (struct tally){cause, calloc(share->verdict->features->subject_count + 1, sizeof(bool)), 0};
+        (struct tally){cause, calloc(share->verdict->features->device_count + 1, sizeof(bool)), 0};
     if (tallies->items[tallies->count].has == NULL)
         return pb_fail(share->verdict->err, PB_NO_MEMORY, "out of memory for %zu devices",
-                       share->verdict->features->subject_count);
+                       share->verdict->features->device_count);
     *tally_out = &tallies->items[tallies->count++];
     return PB_OK;
 }
@@ -90,7 +90,7 @@ static enum pb_status count_finding(struct share *share, const struct pb_finding
     struct tally *tally = NULL;
 
     for (size_t i = 0; i < finding->members.count; i++) {
-        size_t row = finding->members.subjects[i];
+        size_t row = finding->members.devices[i];
 
         if (verdict->scores->group_of[row] != group)
             continue;
@@ -120,7 +120,7 @@ static bool is_listed(const struct share *share, size_t anomalous, size_t others
         size_t held = 0;
 
         for (size_t k = 0; k < finding->members.count; k++)
-            held += share->anomalous[finding->members.subjects[k]];
+            held += share->anomalous[finding->members.devices[k]];
         if (is_anomaly(finding) && held == anomalous && finding->counterparts.count >= others)
             return true;
     }
@@ -154,14 +154,14 @@ static enum pb_status report(const struct share *share, const struct pb_members 
     size_t certain = 0;
 
     for (size_t i = 0; i < members->count; i++)
-        certain += share->certain[members->subjects[i]];
+        certain += share->certain[members->devices[i]];
     if (2 * certain <= members->count &&
         pb_severity_rank(share->worst) < pb_severity_rank(PB_SEVERITY_UNKNOWN))
         finding.severity = PB_SEVERITY_UNKNOWN;
     PB_TEXT_SET(finding.place, share->group->name);
     PB_TEXT_SET(finding.cause, "many_anomalous");
     PB_TEXT_SET(finding.model,
-                share->verdict->features->subjects[share->group->members[0]].info.model);
+                share->verdict->features->devices[share->group->members[0]].info.model);
     finding.group = (size_t)(share->group - share->verdict->scores->groups) + 1;
     finding.peers = others->count;
     list_causes(share, causes, sizeof(causes));
@@ -192,10 +192,10 @@ static enum pb_status judge_rows(const struct share *share, size_t *rows)
     for (size_t i = 0; i < group->member_count; i++)
         if (share->anomalous[group->members[i]])
             rows[members.count++] = group->members[i];
-    others.subjects = rows + members.count;
+    others.devices = rows + members.count;
     for (size_t i = 0; i < group->member_count; i++)
         if (!share->anomalous[group->members[i]])
-            others.subjects[others.count++] = group->members[i];
+            others.devices[others.count++] = group->members[i];
     if (members.count < ANOMALOUS_MIN || others.count == 0 ||
         (double)members.count < LISTED_SHARE * (double)group->member_count ||
         is_listed(share, members.count, others.count))
@@ -205,7 +205,7 @@ static enum pb_status judge_rows(const struct share *share, size_t *rows)
 
 static enum pb_status judge_group(struct pb_verdict *verdict, const struct pb_group *group)
 {
-    size_t count = verdict->features->subject_count, findings = verdict->findings.count;
+    size_t count = verdict->features->device_count, findings = verdict->findings.count;
     struct share share = {.verdict = verdict,
                           .group = group,
                           .anomalous = calloc(count + 1, sizeof(bool)),

@@ -15,7 +15,7 @@ static size_t surest(const struct pb_trends *trends, size_t first, size_t *count
 
     *count_out = 0;
     for (size_t i = first; i < trends->count; i++) {
-        if (items[i].group != items[first].group || items[i].subject != items[first].subject)
+        if (items[i].group != items[first].group || items[i].device != items[first].device)
             continue;
         ++*count_out;
         if (items[i].p < items[best].p)
@@ -28,7 +28,7 @@ static bool is_first(const struct pb_trends *trends, size_t at)
 {
     for (size_t i = 0; i < at; i++)
         if (trends->items[i].group == trends->items[at].group &&
-            trends->items[i].subject == trends->items[at].subject)
+            trends->items[i].device == trends->items[at].device)
             return false;
     return true;
 }
@@ -55,7 +55,7 @@ static void word_trend(const struct pb_verdict *verdict, const struct pb_trend *
     snprintf(finding->evidence, sizeof(finding->evidence),
              "Theil-Sen slope over %zu runs, %zu number%s with one; p %.1e before multiplicity",
              trend->runs, (size_t)finding->metrics, finding->metrics == 1 ? "" : "s", trend->p);
-    PB_TEXT_SET(finding->advice, trend->subject == SIZE_MAX
+    PB_TEXT_SET(finding->advice, trend->device == SIZE_MAX
                                      ? "look for what changes on all nodes: inlet temperature, "
                                        "clocks, driver settings"
                                      : "plan a check of this device before it costs more");
@@ -67,7 +67,7 @@ enum pb_status pb_judge_trends(struct pb_verdict *verdict)
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; trends != NULL && i < trends->count && status == PB_OK; i++) {
-        bool is_group = trends->items[i].subject == SIZE_MAX;
+        bool is_group = trends->items[i].device == SIZE_MAX;
         const struct pb_group *group = &verdict->scores->groups[trends->items[i].group];
         struct pb_finding finding =
             pb_finding_blank(PB_SEVERITY_WARNING, is_group ? PB_LEVEL_POPULATION : PB_LEVEL_DEVICE);
@@ -81,10 +81,10 @@ enum pb_status pb_judge_trends(struct pb_verdict *verdict)
         finding.group = trends->items[i].group + 1;
         PB_TEXT_SET(finding.place, group->name);
         if (!is_group)
-            pb_finding_place(&verdict->features->subjects[trends->items[i].subject], &finding);
+            pb_finding_place(&verdict->features->devices[trends->items[i].device], &finding);
         word_trend(verdict, &trends->items[best], &finding);
         status = is_group ? pb_verdict_add(verdict, &finding, &members, NULL)
-                          : pb_verdict_add_device(verdict, &finding, trends->items[i].subject);
+                          : pb_verdict_add_device(verdict, &finding, trends->items[i].device);
     }
     return status;
 }

@@ -17,13 +17,13 @@ static void note_missing(struct pb_extractor *extractor, const char *test, const
 {
     enum { WORDS_BEFORE = 64 };
     static const char more[] = "; …";
-    char *missing = extractor->features->subjects[extractor->subject].missing;
+    char *missing = extractor->features->devices[extractor->device].missing;
     size_t length = strlen(missing), more_length = strlen(more);
-    size_t room = PB_MESSAGE_LENGTH - WORDS_BEFORE - more_length;
+    size_t limit = PB_MESSAGE_LENGTH - WORDS_BEFORE - more_length;
 
     if (length >= more_length && strcmp(missing + length - more_length, more) == 0)
         return;
-    if (length + strlen("; ") + strlen(test) + strlen(" ") + strlen(how) < room)
+    if (length + strlen("; ") + strlen(test) + strlen(" ") + strlen(how) < limit)
         snprintf(missing + length, PB_MESSAGE_LENGTH - length, "%s%s %s", length == 0 ? "" : "; ",
                  test, how);
     else
@@ -34,7 +34,7 @@ static void note_missing(struct pb_extractor *extractor, const char *test, const
  * Adds a test to the digest of all; the order does not matter. (FNV-1a of its name, and of the
  * version of its method from the second on.)
  */
-static void add_to_digest(struct pb_subject *subject, const char *test, uint64_t method_version)
+static void add_to_digest(struct pb_feature_row *device, const char *test, uint64_t method_version)
 {
     static const uint64_t prime = 0x100000001b3u;
     uint64_t hash = 0xcbf29ce484222325u;
@@ -43,15 +43,15 @@ static void add_to_digest(struct pb_subject *subject, const char *test, uint64_t
         hash = (hash ^ (unsigned char)*at) * prime;
     if (method_version > 0)
         hash = (hash ^ method_version) * prime;
-    subject->tests += hash;
+    device->tests += hash;
 }
 
-static void look_at(struct pb_extractor *extractor, const struct pb_recording *recording)
+static void observe_recording(struct pb_extractor *extractor, const struct pb_recording *recording)
 {
     if (recording->outcome == PB_TEST_UNSUPPORTED)
         return; /* as with every device of its model; a lone one lacks numbers that others have */
     pb_observe_check(extractor, recording);
-    extractor->features->subjects[extractor->subject].endings |= 1u << recording->outcome;
+    extractor->features->devices[extractor->device].endings |= 1u << recording->outcome;
     if (recording->outcome != PB_TEST_OK) {
         note_missing(extractor, recording->name, pb_outcome_name(recording->outcome));
         return;
@@ -75,10 +75,10 @@ static void look_at_tests(struct pb_extractor *extractor)
                                                  metric_source->tests[i], &recording, &err);
         if (recording.method_version > 1)
             extractor->method_versions[i] = recording.method_version;
-        add_to_digest(&extractor->features->subjects[extractor->subject], metric_source->tests[i],
+        add_to_digest(&extractor->features->devices[extractor->device], metric_source->tests[i],
                       extractor->method_versions[i]);
         if (status == PB_OK)
-            look_at(extractor, &recording);
+            observe_recording(extractor, &recording);
         else if (status == PB_NO_MEMORY)
             extractor->status = pb_fail(extractor->err, status, "%s", err.message);
         else
@@ -101,7 +101,7 @@ enum pb_status pb_observe(struct pb_features *features,
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu tests",
                        metric_source->test_count);
     extractor.status =
-        pb_features_add_subject(features, metric_source->subject, &extractor.subject, err);
+        pb_features_add_device(features, metric_source->device, &extractor.device, err);
     look_at_tests(&extractor);
     pb_observe_accesses(&extractor);
     if (metric_source->recordings != NULL && metric_source->test_count > 0)

@@ -9,7 +9,7 @@
 
 /* What is known of one device besides its recordings. */
 struct pb_metric_source {
-    const struct pb_subject *subject;
+    const struct pb_feature_row *device;
     const struct pb_state *states; /* in time order */
     size_t state_count;
     const struct pb_recordings *recordings; /* where tests come from, one at a time */
@@ -22,7 +22,7 @@ struct pb_metric_source {
  * Adds one device to the feature table: inferred scalar parameters, shapes of matrices, whole
  * distributions of accesses, sorted per-SM maps, NVML state and its steps, integrity.
  *
- * A test that cannot be read costs its own metrics only and is named in the subject's `missing`.
+ * A test that cannot be read costs its own metrics only and is named in the device's `missing`.
  * PB_NO_MEMORY is the only error.
  */
 enum pb_status pb_observe(struct pb_features *features,

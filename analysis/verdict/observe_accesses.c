@@ -4,7 +4,8 @@
  *
  * Accesses of one class (hits of a level, or loads that miss everything) are pooled over all tests,
  * each as a multiple of its own test's median: a clock that changes between tests makes no tail.
- * The shape is told by quantiles and by the shares beyond marks: both mean the same on any device.
+ * The shape is described by quantiles and by the shares beyond marks: both mean the same on any
+ * device.
  *
  * The noise of a share is that of a Poisson count, from no fewer than four accesses more than were
  * seen: a tail of one in ten thousand is a handful of accesses, and a handful is not normal. Added

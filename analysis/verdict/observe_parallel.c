@@ -3,7 +3,7 @@
  * their own and under a lasting load, and the SMs that read least from their own shared memory and
  * L1.
  *
- * Slow readers are told like the slowest SMs of sm_latency: by rank, against the device's own
+ * Slow readers are reported like the slowest SMs of sm_latency: by rank, against the device's own
  * median, with the SM as place.
  */
 #include <math.h>

@@ -96,7 +96,7 @@ static void put_parameter(struct pb_extractor *extractor, const struct pb_parame
     }
 }
 
-/* The SM clock that NVML told around a test; NaN: not known. */
+/* The SM clock that NVML reported around a test; NaN: not known. */
 static double clock_around(const struct pb_metric_source *metric_source, const char *test)
 {
     double sum = 0.0, count = 0.0;
@@ -159,10 +159,10 @@ void pb_observe_parameters(struct pb_extractor *extractor)
         put_all(extractor, metric_source->parameters);
         return;
     }
-    snprintf(place, sizeof(place), "/devices/%s", metric_source->subject->key);
+    snprintf(place, sizeof(place), "/devices/%s", metric_source->device->key);
     extractor->status =
-        pb_infer_device(&metric_source->subject->info, place, metric_source->recordings,
-                        &parameters, &analysed, extractor->err);
+        pb_infer_device(&metric_source->device->info, place, metric_source->recordings, &parameters,
+                        &analysed, extractor->err);
     if (extractor->status != PB_OK)
         return;
     put_all(extractor, &parameters);

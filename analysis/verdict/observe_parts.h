@@ -25,7 +25,7 @@ enum pb_access_class {
 
 struct pb_extractor {
     struct pb_features *features;
-    size_t subject;
+    size_t device;
     const struct pb_metric_source *metric_source;
     struct pb_sample accesses[PB_CLASS_COUNT]; /* over the median of their own test */
     double median_cycles[PB_CLASS_COUNT];      /* of the last test, less overhead */
@@ -36,7 +36,7 @@ struct pb_extractor {
     struct pb_sample pass_mhz;  /* the SM clock as long passes saw it, by test */
     int64_t chase_sm;           /* where the chases ran; -1: not known */
     double mismatches;          /* words found wrong, by all tests */
-    double mismatch_address;    /* of one of them; NaN: not told */
+    double mismatch_address;    /* of one of them; NaN: not reported */
     bool checked;               /* at least one test checks what it reads */
     uint64_t *method_versions;  /* of the metric source's tests; 0: the first */
     enum pb_status status;
@@ -81,7 +81,7 @@ void pb_observe_integrity(struct pb_extractor *extractor);
 /* observe_parameters.c: what the inference states as one number, or as a list of them. */
 void pb_observe_parameters(struct pb_extractor *extractor);
 
-/* observe_state.c: what NVML tells, and its steps over the run. */
+/* observe_state.c: what NVML reports, and its steps over the run. */
 void pb_observe_states(struct pb_extractor *extractor);
 
 #endif

@@ -168,7 +168,7 @@ static void put_caches(struct pb_extractor *extractor, const struct pb_series *s
 static void put_latency(struct pb_extractor *extractor, const struct pb_series *series,
                         struct pass *passes)
 {
-    double sms = extractor->metric_source->subject->info.sm_count;
+    double sms = extractor->metric_source->device->info.sm_count;
     size_t count;
 
     put_phase(extractor, series, "l1", passes);

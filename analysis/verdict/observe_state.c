@@ -1,5 +1,6 @@
 /*
- * What NVML tells: levels, their steps over the run, and how often each throttle reason was given.
+ * What NVML reports: levels, their steps over the run, and how often each throttle reason was
+ * given.
  *
  * Counters of errors are compared by their step over the run and not by their history. Reasons are
  * a bit mask: every bit is a metric of its own. Bits that a healthy device never shows are counts;
@@ -150,7 +151,7 @@ static void put_fields(struct pb_extractor *extractor)
 /* Clocks against what the device could do: under load an idle device's rest does not count. */
 static void put_clocks(struct pb_extractor *extractor)
 {
-    const struct pb_device_info *info = &extractor->metric_source->subject->info;
+    const struct pb_device_info *info = &extractor->metric_source->device->info;
     struct range sm = range_of(extractor->metric_source, PB_STATE_sm_clock_mhz);
     struct range memory = range_of(extractor->metric_source, PB_STATE_memory_clock_mhz);
 
@@ -189,7 +190,7 @@ static void put_link_shortfalls(struct pb_extractor *extractor)
 
 static void put_memory(struct pb_extractor *extractor)
 {
-    uint64_t bytes = extractor->metric_source->subject->info.memory_bytes;
+    uint64_t bytes = extractor->metric_source->device->info.memory_bytes;
 
     if (bytes > 0)
         pb_extractor_put(extractor, "", "device", "memory_bytes", pb_reading_plain((double)bytes));
@@ -200,7 +201,7 @@ void pb_observe_states(struct pb_extractor *extractor)
     put_memory(extractor);
     if (extractor->metric_source->state_count == 0)
         return;
-    extractor->features->subjects[extractor->subject].measured_seconds =
+    extractor->features->devices[extractor->device].measured_seconds =
         extractor->metric_source->states[0].unix_seconds;
     put_fields(extractor);
     put_link_shortfalls(extractor);

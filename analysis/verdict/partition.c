@@ -180,7 +180,7 @@ static bool place_alike(struct reading *reading, const struct pb_partition *part
     return true;
 }
 
-/* Finds the metric to tell of, and places each device where most of the metrics place it; of as
+/* Finds the metric to report, and places each device where most of the metrics place it; of as
    many each way, where the first of them does. */
 static void settle(struct reading *reading, struct pb_partition *partition)
 {

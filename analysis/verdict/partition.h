@@ -1,5 +1,5 @@
 /*
- * Partitions: a group of devices in two parts, as one or more metrics tell them apart.
+ * Partitions: a group of devices in two parts, as one or more metrics distinguish them.
  *
  * Metrics that place the devices alike show one partition, whichever of the parts is the worse one
  * in each: a slow clock lengthens ns and shortens cycles of DRAM.
@@ -20,7 +20,7 @@ enum { PB_PART_UNKNOWN = -1, PB_PART_REST, PB_PART_WORSE };
 
 struct pb_partition {
     signed char *parts; /* where most metrics place each member. PB_PART_WORSE: the part that is
-                           worse in more of them; where that does not tell, the smaller one */
+                           worse in more of them; where that does not decide, the smaller one */
     size_t lead;        /* the split metric whose parts lie farthest apart, in scales; of those in
                            which PB_PART_WORSE is the worse one, where there are any */
     size_t metrics;     /* split metrics that show it */
@@ -47,7 +47,7 @@ void pb_partitions_clear(struct pb_partitions *partitions); /* NULL is allowed *
 /* Do these place nearly all devices alike, or all the other way round? */
 bool pb_parts_are_same(const signed char *a, const signed char *b, size_t count);
 
-/* Which of the parts is the healthy one cannot be told: near halves, or the smaller part is the
+/* Which of the parts is the healthy one cannot be decided: near halves, or the smaller part is the
  * better one. */
 bool pb_partition_is_undecided(const struct pb_partition *partition, size_t count);
 

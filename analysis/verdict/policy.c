@@ -137,7 +137,7 @@ static bool mutes_members(const struct pb_policy_mute *mute, const struct pb_fea
                           const struct pb_finding *finding)
 {
     for (size_t i = 0; i < finding->members.count; i++) {
-        const struct pb_subject *member = &features->subjects[finding->members.subjects[i]];
+        const struct pb_feature_row *member = &features->devices[finding->members.devices[i]];
 
         if (!is_any(mute->host, member->host) ||
             (!is_any(mute->device, member->key) && !is_any(mute->device, member->info.uuid)))

@@ -23,9 +23,9 @@ enum pb_status pb_column_reserve(struct pb_column *column, size_t count, struct 
     grown.values = malloc(count * sizeof(*grown.values));
     grown.noise = malloc(count * sizeof(*grown.noise));
     grown.sorted = malloc(count * sizeof(*grown.sorted));
-    grown.subjects = malloc(count * sizeof(*grown.subjects));
+    grown.devices = malloc(count * sizeof(*grown.devices));
     if (grown.values == NULL || grown.noise == NULL || grown.sorted == NULL ||
-        grown.subjects == NULL) {
+        grown.devices == NULL) {
         pb_column_clear(&grown);
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a metric of %zu devices",
                        count);
@@ -42,7 +42,7 @@ void pb_column_clear(struct pb_column *column)
     free(column->values);
     free(column->noise);
     free(column->sorted);
-    free(column->subjects);
+    free(column->devices);
     *column = (struct pb_column){0};
 }
 

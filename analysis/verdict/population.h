@@ -29,7 +29,7 @@ enum {
 struct pb_column {
     double *values, *noise; /* noise 0: not known */
     double *sorted;         /* scratch */
-    size_t *subjects;       /* of the values; who needs them sets them */
+    size_t *devices;        /* of the values; who needs them sets them */
     size_t count, capacity;
 };
 

@@ -13,13 +13,14 @@
 #include "analysis/verdict/group.h"
 #include "analysis/verdict/multiplicity.h"
 #include "analysis/verdict/scoring.h"
+#include "core/compare.h"
 
 /* Of the rate at which a healthy fleet may have a CRITICAL score, so much is for chance; as much is
    for the error of the null distribution, whose tails and number of independent peers are
    themselves estimated from the fleet. */
 #define CHANCE_SHARE 0.5
 
-/* Practical sizes that warn where too few peers can never tell. */
+/* Practical sizes that warn where too few peers can never show more. */
 #define LARGE_PRACTICALS 4.0
 
 static double chance_rate(const struct pb_score_options *options)
@@ -57,20 +58,13 @@ static bool has_peers(const struct pb_group *group, const struct pb_fit *fit)
     return group->sufficient && fit->count >= PB_GROUP_MIN_PEERS;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
-
 /* All p-values, or those that may become CRITICAL. Events are judged one by one, not by chance. */
 static void collect(const struct pb_scoring *scoring, bool critical, struct family *family)
 {
     const struct pb_scores *scores = scoring->scores;
 
     family->count = 0;
-    for (size_t i = 0; i < scores->subject_count; i++) {
+    for (size_t i = 0; i < scores->device_count; i++) {
         size_t group = scores->group_of[i];
 
         for (size_t j = 0; group < scores->group_count && j < scores->metric_count; j++) {
@@ -83,17 +77,17 @@ static void collect(const struct pb_scoring *scoring, bool critical, struct fami
                 family->p[family->count++] = score->p;
         }
     }
-    qsort(family->p, family->count, sizeof(*family->p), compare_numbers);
+    qsort(family->p, family->count, sizeof(*family->p), pb_compare_double);
 }
 
 /* The p up to which each number of a device warns though its peers are too few. */
-static double few_peers_cutoff(const struct pb_scoring *scoring, size_t subject)
+static double few_peers_cutoff(const struct pb_scoring *scoring, size_t device)
 {
     const struct pb_scores *scores = scoring->scores;
     size_t scored = 0;
 
     for (size_t j = 0; j < scores->metric_count; j++)
-        scored += isnan(scores->cells[subject * scores->metric_count + j].p) ? 0 : 1;
+        scored += isnan(scores->cells[device * scores->metric_count + j].p) ? 0 : 1;
     return scoring->options->warning_rate / (double)(scored > 0 ? scored : 1);
 }
 
@@ -102,13 +96,13 @@ struct cutoffs {
     double critical, warning, few_peers;
 };
 
-static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t subject, size_t metric,
+static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t device, size_t metric,
                                     const struct cutoffs *cutoffs)
 {
     const struct pb_scores *scores = scoring->scores;
     const struct pb_metric *described = &scoring->features->metrics[metric];
-    const struct pb_score *score = &scores->cells[subject * scores->metric_count + metric];
-    size_t group = scores->group_of[subject];
+    const struct pb_score *score = &scores->cells[device * scores->metric_count + metric];
+    size_t group = scores->group_of[device];
     const struct pb_fit *fit = &scoring->fits[group * scores->metric_count + metric];
     bool enough = has_peers(&scores->groups[group], fit);
 
@@ -126,7 +120,7 @@ static enum pb_severity severity_of(const struct pb_scoring *scoring, size_t sub
     return PB_SEVERITY_OK;
 }
 
-/* What a number must reach, alone among all, to be told: how many scores that is by. */
+/* What a number must reach, alone among all, to be reported: how many scores that is by. */
 struct odds {
     size_t critical, warning; /* scores of the fleet that may be so */
     size_t numbers;           /* that one device of the group has */
@@ -188,13 +182,13 @@ static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
     struct pb_scores *scores = scoring->scores;
     const struct pb_score_options *options = scoring->options;
     struct family family = {
-        .p = malloc((scores->subject_count * scores->metric_count + 1) * sizeof(*family.p))};
+        .p = malloc((scores->device_count * scores->metric_count + 1) * sizeof(*family.p))};
     struct cutoffs cutoffs;
     size_t scored;
 
     if (family.p == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scores",
-                       scores->subject_count * scores->metric_count);
+                       scores->device_count * scores->metric_count);
     collect(scoring, false, &family);
     cutoffs.warning = pb_benjamini_hochberg_cutoff(family.p, family.count, options->warning_rate);
     scored = family.count;
@@ -202,7 +196,7 @@ static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
     cutoffs.critical = pb_holm_cutoff(family.p, family.count, chance_rate(options));
     set_detectable(scoring, family.count, scored);
     free(family.p);
-    for (size_t i = 0; i < scores->subject_count; i++) {
+    for (size_t i = 0; i < scores->device_count; i++) {
         cutoffs.few_peers = few_peers_cutoff(scoring, i);
         for (size_t j = 0; scores->group_of[i] < scores->group_count && j < scores->metric_count;
              j++)
@@ -212,7 +206,7 @@ static enum pb_status judge(struct pb_scoring *scoring, struct pb_error *err)
     return PB_OK;
 }
 
-/* Room for everything whose size the feature table tells. */
+/* Memory for everything whose size the feature table gives. */
 static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
 {
     static const struct pb_score no_score = {.sigmas = NAN,
@@ -224,11 +218,11 @@ static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
                                              .drift_sigmas = NAN,
                                              .drift_severity = PB_SEVERITY_OK};
     struct pb_scores *scores = scoring->scores;
-    size_t cell_count = scoring->features->subject_count * scoring->features->metric_count;
+    size_t cell_count = scoring->features->device_count * scoring->features->metric_count;
 
-    scores->subject_count = scoring->features->subject_count;
+    scores->device_count = scoring->features->device_count;
     scores->metric_count = scoring->features->metric_count;
-    scores->group_of = malloc((scores->subject_count + 1) * sizeof(*scores->group_of));
+    scores->group_of = malloc((scores->device_count + 1) * sizeof(*scores->group_of));
     scores->cells = malloc((cell_count + 1) * sizeof(*scores->cells));
     scoring->history_metric = malloc((scores->metric_count + 1) * sizeof(*scoring->history_metric));
     if (scores->group_of == NULL || scores->cells == NULL || scoring->history_metric == NULL)
@@ -251,9 +245,9 @@ static enum pb_status reserve(struct pb_scoring *scoring, struct pb_error *err)
  */
 static uint32_t *list_event_parts(const struct pb_features *features)
 {
-    uint32_t *parts = malloc((features->subject_count + 1) * sizeof(*parts));
+    uint32_t *parts = malloc((features->device_count + 1) * sizeof(*parts));
 
-    for (size_t i = 0; parts != NULL && i < features->subject_count; i++)
+    for (size_t i = 0; parts != NULL && i < features->device_count; i++)
         parts[i] = pb_event_parts(features, i);
     return parts;
 }
@@ -266,7 +260,7 @@ static enum pb_status find_events(struct pb_scoring *scoring, struct pb_error *e
     if (scoring->event_parts == NULL ||
         (scoring->baseline != NULL && scoring->history_event_parts == NULL))
         return pb_fail(err, PB_NO_MEMORY, "out of memory for the events of %zu devices",
-                       scoring->features->subject_count);
+                       scoring->features->device_count);
     return PB_OK;
 }
 

@@ -27,9 +27,9 @@ enum { PB_GROUP_MIN_PEERS = 16 };
 struct pb_group {
     char name[PB_MESSAGE_LENGTH]; /* model and what sets it apart from its peer groups */
     char kind[PB_MESSAGE_LENGTH]; /* model, memory and MIG mode, which its peer groups share */
-    size_t *members;              /* subjects */
+    size_t *members;              /* devices */
     size_t member_count;
-    size_t *baseline;      /* subjects of the baseline that count as peers */
+    size_t *baseline;      /* devices of the baseline that count as peers */
     size_t baseline_count; /* devices of the baseline that count as peers */
     bool sufficient;       /* enough peers for CRITICAL */
 };
@@ -50,7 +50,7 @@ struct pb_norm {
     double independent_peers;           /* peers by what devices of one node have in common */
     double tail;             /* one by the degrees of freedom of the healthy; 0: normal */
     size_t drift_pairs;      /* devices that have a history */
-    size_t drift_unlike;     /* devices whose past is another measurement */
+    size_t drift_unlike;     /* devices whose history is of another measurement */
     double drift_center;     /* of the first of them, what it was */
     double drift_detectable; /* smallest fall against its own history that would be CRITICAL, of the
                                 first of them and in the metric's unit; NaN: no pairs */
@@ -74,10 +74,10 @@ struct pb_score {
 struct pb_scores {
     struct pb_group *groups;
     size_t group_count;
-    size_t *group_of;       /* per subject; group_count: none (no device) */
+    size_t *group_of;       /* per device; group_count: none (no device) */
     struct pb_norm *norms;  /* [group_count][metric_count] */
-    struct pb_score *cells; /* [subject_count][metric_count] */
-    size_t subject_count, metric_count;
+    struct pb_score *cells; /* [device_count][metric_count] */
+    size_t device_count, metric_count;
 };
 
 struct pb_score_options {
@@ -94,7 +94,7 @@ struct pb_score_options {
  * CRITICAL needs p within Holm's bound over all scores of the fleet that may become so (those with
  * PB_GROUP_MIN_PEERS peers), WARNING within Benjamini and Hochberg's over all; both need the
  * practical size. With fewer peers a shift of four practical sizes warns within Bonferroni's bound
- * at warning_rate over the numbers of that device alone: so few could never tell otherwise.
+ * at warning_rate over the numbers of that device alone: so few could never show it otherwise.
  *
  * Counts whose healthy value is 0 (none in more than half of the peers) need no peers: more than
  * the practical size is CRITICAL with p = 0, else p = 1; sigmas is the count. Where most peers have

@@ -15,9 +15,9 @@ enum { DOMAINS = PB_DOMAIN_STATE + 1, ALL_DOMAINS = (1 << DOMAINS) - 1 };
 /* Metrics of a domain without which all domains of the group speak for it. */
 enum { EVIDENCE_LEAST = 4 };
 
-static struct pb_score *score_at(const struct pb_scoring *scoring, size_t subject, size_t metric)
+static struct pb_score *score_at(const struct pb_scoring *scoring, size_t device, size_t metric)
 {
-    return &scoring->scores->cells[subject * scoring->scores->metric_count + metric];
+    return &scoring->scores->cells[device * scoring->scores->metric_count + metric];
 }
 
 static size_t norm_index(const struct pb_scoring *scoring, size_t group, size_t metric)
@@ -53,8 +53,8 @@ static void gather_those(struct pb_scoring *scoring, const struct pb_group *grou
         return;
     for (size_t i = 0; i < group->baseline_count; i++)
         if (is_wrong(scoring, scoring->history_event_parts[group->baseline[i]], metric) == wrong &&
-            pb_repeat_compares(&repeat, &scoring->features->subjects[group->members[0]],
-                               &scoring->baseline->subjects[group->baseline[i]]))
+            pb_repeat_compares(&repeat, &scoring->features->devices[group->members[0]],
+                               &scoring->baseline->devices[group->baseline[i]]))
             add_value(column, pb_features_reading(scoring->baseline, group->baseline[i],
                                                   scoring->history_metric[metric]));
 }
@@ -88,14 +88,14 @@ static enum pb_peers gather(struct pb_scoring *scoring, const struct pb_group *m
 }
 
 /* The value of a device in one metric; NaN where it has no peers. */
-static struct pb_reading reading_at(const struct pb_scoring *scoring, size_t group, size_t subject,
+static struct pb_reading reading_at(const struct pb_scoring *scoring, size_t group, size_t device,
                                     size_t metric)
 {
     const struct pb_fit *fit = &scoring->fits[norm_index(scoring, group, metric)];
-    struct pb_reading reading = pb_features_reading(scoring->features, subject, metric);
+    struct pb_reading reading = pb_features_reading(scoring->features, device, metric);
 
     if (fit->peers == PB_PEERS_WRONG && !fit->is_event &&
-        !is_wrong(scoring, scoring->event_parts[subject], metric))
+        !is_wrong(scoring, scoring->event_parts[device], metric))
         reading.value = NAN;
     return reading;
 }
@@ -292,12 +292,12 @@ static bool is_whole(const struct pb_scoring *scoring, size_t group, size_t metr
            scoring->features->metrics[metric].domain != PB_DOMAIN_COUNT;
 }
 
-static bool is_peer(const struct pb_scoring *scoring, size_t group, size_t subject, size_t metric)
+static bool is_peer(const struct pb_scoring *scoring, size_t group, size_t device, size_t metric)
 {
     enum pb_peers peers = scoring->fits[norm_index(scoring, group, metric)].peers;
 
     return peers == PB_PEERS_ALL ||
-           is_wrong(scoring, scoring->event_parts[subject], metric) == (peers == PB_PEERS_WRONG);
+           is_wrong(scoring, scoring->event_parts[device], metric) == (peers == PB_PEERS_WRONG);
 }
 
 /* The middle one of the peers that deviate to one side; NaN: none do. */

@@ -18,7 +18,7 @@ struct pb_scoring {
     struct pb_scores *scores;
     struct pb_fit *fits;           /* [group][metric] */
     size_t *history_metric;        /* of the baseline, per metric; SIZE_MAX: not there */
-    uint32_t *event_parts;         /* pb_event_parts() of every subject, … */
+    uint32_t *event_parts;         /* pb_event_parts() of every device, … */
     uint32_t *history_event_parts; /* … and of the baseline's; NULL: there is none */
     struct pb_column column;
 };

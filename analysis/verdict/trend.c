@@ -127,8 +127,8 @@ static double get_cell(const struct finder *finder, size_t member, size_t run)
     return finder->cells[member * (finder->runs + 1) + run];
 }
 
-static bool is_comparable(const struct pb_repeat *repeat, const struct pb_subject *now,
-                          const struct pb_subject *then)
+static bool is_comparable(const struct pb_repeat *repeat, const struct pb_feature_row *now,
+                          const struct pb_feature_row *then)
 {
     return strcmp(now->info.model, then->info.model) == 0 &&
            strcmp(now->info.driver_version, then->info.driver_version) == 0 &&
@@ -141,7 +141,7 @@ static void collect(struct finder *finder, const struct pb_group *group, size_t 
     struct pb_repeat repeat = pb_repeat_of(&finder->features->metrics[metric]);
 
     for (size_t i = 0; i < group->member_count; i++) {
-        const struct pb_subject *now = &finder->features->subjects[group->members[i]];
+        const struct pb_feature_row *now = &finder->features->devices[group->members[i]];
         size_t first, end;
 
         for (size_t run = 0; run < finder->runs; run++)
@@ -150,8 +150,8 @@ static void collect(struct finder *finder, const struct pb_group *group, size_t 
                  pb_features_reading(finder->features, group->members[i], metric).value);
         pb_uuids_range(&finder->uuids, now->info.uuid, &first, &end);
         for (size_t k = first; k < end; k++) {
-            size_t row = finder->uuids.items[k].subject;
-            const struct pb_subject *then = &finder->history->subjects[row];
+            size_t row = finder->uuids.items[k].device;
+            const struct pb_feature_row *then = &finder->history->devices[row];
 
             if (is_comparable(&repeat, now, then))
                 set_cell(finder, i, then->run,
@@ -273,7 +273,7 @@ static bool is_for_the_worse(const struct pb_metric *metric, double slope)
            (metric->better == PB_BETTER_LOWER) == (slope > 0.0);
 }
 
-static enum pb_status add_candidate(struct finder *finder, size_t group, size_t subject,
+static enum pb_status add_candidate(struct finder *finder, size_t group, size_t device,
                                     size_t metric, double start_now[2])
 {
     const struct series *series = &finder->series;
@@ -286,7 +286,7 @@ static enum pb_status add_candidate(struct finder *finder, size_t group, size_t 
     list->items[list->count++] =
         (struct pb_trend){.group = group,
                           .metric = metric,
-                          .subject = subject,
+                          .device = device,
                           .runs = series->count,
                           .slope_per_day = series->slope,
                           .span_days = series->days[series->count - 1] - series->days[0],
@@ -322,7 +322,7 @@ static void set_p(struct finder *finder, size_t first, double floor)
 
 /* One series of a metric: fitted, and kept where order and direction speak for a trend. All count
  * in the family, so that the number of tests is not what the data choose. */
-static enum pb_status try_series(struct finder *finder, size_t group, size_t subject, size_t metric)
+static enum pb_status try_series(struct finder *finder, size_t group, size_t device, size_t metric)
 {
     const struct pb_metric *described = &finder->features->metrics[metric];
     struct series *series = &finder->series;
@@ -334,7 +334,7 @@ static enum pb_status try_series(struct finder *finder, size_t group, size_t sub
     change = series->slope * (series->days[series->count - 1] - series->days[0]);
     ends[1] = series->center * (1.0 + change / 2.0);
     ends[0] = series->center * (1.0 - change / 2.0);
-    status = add_candidate(finder, group, subject, metric, ends);
+    status = add_candidate(finder, group, device, metric, ends);
     if (status == PB_OK && (!is_for_the_worse(described, series->slope) ||
                             fabs(change) < practical_share * described->practical ||
                             pb_kendall_p(series->values, series->count) > kendall_rate))
@@ -405,18 +405,18 @@ static enum pb_status time_runs(struct finder *finder)
     const struct pb_features *features[2] = {finder->history, finder->features};
     double first = INFINITY;
 
-    for (size_t i = 0; i < finder->history->subject_count; i++)
-        if (finder->history->subjects[i].run >= finder->runs)
-            finder->runs = finder->history->subjects[i].run + 1;
+    for (size_t i = 0; i < finder->history->device_count; i++)
+        if (finder->history->devices[i].run >= finder->runs)
+            finder->runs = finder->history->devices[i].run + 1;
     finder->days = calloc(finder->runs + 1, sizeof(*finder->days));
     if (finder->days == NULL)
         return pb_fail(finder->err, PB_NO_MEMORY, "out of memory for %zu runs", finder->runs);
     for (size_t s = 0; s < 2; s++)
-        for (size_t i = 0; i < features[s]->subject_count; i++) {
-            const struct pb_subject *subject = &features[s]->subjects[i];
-            double *seconds = &finder->days[s == 0 ? subject->run : finder->runs];
+        for (size_t i = 0; i < features[s]->device_count; i++) {
+            const struct pb_feature_row *device = &features[s]->devices[i];
+            double *seconds = &finder->days[s == 0 ? device->run : finder->runs];
 
-            *seconds = fmax(*seconds, subject->measured_seconds);
+            *seconds = fmax(*seconds, device->measured_seconds);
         }
     for (size_t run = 0; run <= finder->runs; run++)
         first = fmin(first, finder->days[run]);
@@ -432,7 +432,7 @@ static enum pb_status time_runs(struct finder *finder)
 
 static enum pb_status reserve(struct finder *finder)
 {
-    size_t runs = finder->runs + 1, members = finder->features->subject_count + 1;
+    size_t runs = finder->runs + 1, members = finder->features->device_count + 1;
     size_t most = runs * runs > members * runs ? runs * runs : members * runs;
 
     finder->cells = calloc(members * runs, sizeof(*finder->cells));

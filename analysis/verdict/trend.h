@@ -15,7 +15,7 @@ enum { PB_TREND_MIN_RUNS = 6 };
 
 struct pb_trend {
     size_t group, metric;
-    size_t subject;       /* of the feature table; SIZE_MAX: the whole group */
+    size_t device;        /* of the feature table; SIZE_MAX: the whole group */
     size_t runs;          /* that have the number, this one among them */
     double slope_per_day; /* Theil-Sen, relative to the value at the start */
     double span_days;     /* from the first run to this one */
@@ -24,7 +24,7 @@ struct pb_trend {
 };
 
 struct pb_trends {
-    struct pb_trend *items; /* those beyond chance, by group, subject and metric */
+    struct pb_trend *items; /* those beyond chance, by group, device and metric */
     size_t count, capacity;
 };
 
@@ -38,8 +38,8 @@ struct pb_trends {
  * is no trend. Holm's bound over all slopes of the fleet at `rate`. A change of less than a quarter
  * of the practical size so far is no finding.
  *
- * history     rows of earlier runs (pb_subject.run, measured_seconds), in any order; those of other
- *             drivers are not compared
+ * history     rows of earlier runs (pb_feature_row.run, measured_seconds), in any order; those of
+ *             other drivers are not compared
  * trends_out  for pb_trends_clear()
  *
  * PB_NO_MEMORY is the only error.

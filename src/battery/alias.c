@@ -12,7 +12,7 @@
  *   stride2     the same, 2 MiB apart
  *   stride4, stride8, stride16, stride64, and stride32 again (repeat) with more of each pass
  *               the same, only where stride32 gets slower beyond all memory that is free: tlb_reach
- *               cannot tell then how much an entry spans, nor which pages share a set
+ *               cannot show then how much an entry spans, nor which pages share a set
  *
  * Limit: it is assumed that the device translates each mapping by itself, and that a block has no
  * larger page than 2 MiB.
@@ -75,11 +75,11 @@ static int by_cycles(const void *a, const void *b)
 }
 
 /* Less than a hundredth of free memory, where that is more than the least. */
-static void choose_block(const struct pb_bench *bench, struct alias *alias)
+static void choose_block(const struct pb_session *session, struct alias *alias)
 {
     alias->block_bytes = block_bytes_max;
     while (alias->block_bytes > block_bytes_min &&
-           alias->block_bytes > bench->info.memory_free_bytes / 128)
+           alias->block_bytes > session->info.memory_free_bytes / 128)
         alias->block_bytes /= 2;
     alias->chunks = (size_t)(alias->block_bytes / PB_PAGE_BYTES);
     alias->seen =
@@ -90,7 +90,7 @@ static void choose_block(const struct pb_bench *bench, struct alias *alias)
 }
 
 /* Where the driver gives out fewer addresses, half of them must do. */
-static enum pb_status map_all(struct pb_bench *bench, struct alias *alias,
+static enum pb_status map_all(struct pb_session *session, struct alias *alias,
                               struct pb_recording *recording, struct pb_error *err)
 {
     enum pb_status status = PB_NO_MEMORY;
@@ -109,14 +109,14 @@ static enum pb_status map_all(struct pb_bench *bench, struct alias *alias,
                                      .alias_bytes = alias->block_bytes};
 
         alias->span_bytes = span;
-        status = pb_chase_take(bench, &spec, recording, NULL, err);
+        status = pb_chase_take(session, &spec, recording, NULL, err);
     }
     return status;
 }
 
 /* A chase over lines of pages from `chunk` on. Every 32 MiB of the block have lines of their own,
  * so that those of an L2 without a hash share no set. */
-static enum pb_status find_fast_lines(struct pb_bench *bench, size_t chunk, struct alias *alias,
+static enum pb_status find_fast_lines(struct pb_session *session, size_t chunk, struct alias *alias,
                                       struct pb_recording *recording, struct pb_error *err)
 {
     struct line lines[CHASE_LINES];
@@ -140,7 +140,7 @@ static enum pb_status find_fast_lines(struct pb_bench *bench, size_t chunk, stru
         alias->offset_bytes[i] = page * PB_PAGE_BYTES + line * LINE_BYTES;
     }
     spec.footprint_bytes = alias->offset_bytes[CHASE_LINES - 1] + LINE_BYTES;
-    status = pb_chase_take(bench, &spec, recording, &result, err);
+    status = pb_chase_take(session, &spec, recording, &result, err);
     if (status != PB_OK)
         return status;
     for (size_t i = 0; i < CHASE_LINES; i++)
@@ -173,7 +173,7 @@ static uint64_t place_slots(struct alias *alias, uint64_t stride_bytes)
     return pages < SLOTS_MAX ? pages : SLOTS_MAX;
 }
 
-static enum pb_status chase_stride(struct pb_bench *bench, struct alias *alias,
+static enum pb_status chase_stride(struct pb_session *session, struct alias *alias,
                                    uint64_t stride_bytes, struct pb_tlb_sweep *sweep_out,
                                    struct pb_recording *recording, struct pb_error *err)
 {
@@ -186,11 +186,11 @@ static enum pb_status chase_stride(struct pb_bench *bench, struct alias *alias,
                                        .record_loads = PB_TLB_SWEEP_LOADS,
                                        .alias_bytes = alias->block_bytes,
                                        .offset_bytes = alias->offset_bytes};
-    return pb_tlb_sweep_run(bench, sweep_out, recording, err);
+    return pb_tlb_sweep_run(session, sweep_out, recording, err);
 }
 
 /* What lies between 2 and 32 MiB, and beyond, where this alone can go so far. */
-static enum pb_status chase_other_strides(struct pb_bench *bench, struct alias *alias,
+static enum pb_status chase_other_strides(struct pb_session *session, struct alias *alias,
                                           struct pb_recording *recording, struct pb_error *err)
 {
     static const uint64_t strides_mib[] = {4, 8, 16, 64};
@@ -199,14 +199,14 @@ static enum pb_status chase_other_strides(struct pb_bench *bench, struct alias *
     for (size_t i = 0; i < sizeof(strides_mib) / sizeof(strides_mib[0]) && status == PB_OK; i++) {
         struct pb_tlb_sweep sweep;
 
-        status = chase_stride(bench, alias, strides_mib[i] * mib, &sweep, recording, err);
+        status = chase_stride(session, alias, strides_mib[i] * mib, &sweep, recording, err);
     }
     return status;
 }
 
 /* Pages of one set are few among the first of a pass, and far between: more of each pass is kept.
  */
-static enum pb_status chase_for_sets(struct pb_bench *bench, struct alias *alias,
+static enum pb_status chase_for_sets(struct pb_session *session, struct alias *alias,
                                      const struct pb_tlb_sweep *far, struct pb_recording *recording,
                                      struct pb_error *err)
 {
@@ -217,24 +217,24 @@ static enum pb_status chase_for_sets(struct pb_bench *bench, struct alias *alias
     again.each_pages = PER_OCTAVE;
     again.per_octave = 2 * PER_OCTAVE; /* each page hits in some chases, before it misses */
     again.record_loads = PB_TLB_SWEEP_LOADS_OF_SETS;
-    return pb_tlb_sweep_run(bench, &again, recording, err);
+    return pb_tlb_sweep_run(session, &again, recording, err);
 }
 
-static enum pb_status chase_all(struct pb_bench *bench, struct alias *alias,
+static enum pb_status chase_all(struct pb_session *session, struct alias *alias,
                                 struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_tlb_sweep far, near;
     bool is_beyond = false;
-    enum pb_status status = chase_stride(bench, alias, 32 * mib, &far, recording, err);
+    enum pb_status status = chase_stride(session, alias, 32 * mib, &far, recording, err);
 
     if (status == PB_OK)
-        status = chase_stride(bench, alias, PB_PAGE_BYTES, &near, recording, err);
+        status = chase_stride(session, alias, PB_PAGE_BYTES, &near, recording, err);
     if (status == PB_OK)
-        is_beyond = far.slower_pages * far.stride_bytes > pb_tlb_sweep_bytes_max(bench);
+        is_beyond = far.slower_pages * far.stride_bytes > pb_tlb_sweep_bytes_max(session);
     if (is_beyond)
-        status = chase_other_strides(bench, alias, recording, err);
+        status = chase_other_strides(session, alias, recording, err);
     if (is_beyond && status == PB_OK)
-        status = chase_for_sets(bench, alias, &far, recording, err);
+        status = chase_for_sets(session, alias, &far, recording, err);
     if (status == PB_OK)
         snprintf(
             recording->message, sizeof(recording->message),
@@ -246,26 +246,26 @@ static enum pb_status chase_all(struct pb_bench *bench, struct alias *alias,
     return status;
 }
 
-enum pb_status pb_test_tlb_remap(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_tlb_remap(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     struct alias *alias;
     enum pb_status status;
 
-    if (bench->info.memory_free_bytes < block_bytes_min)
+    if (session->info.memory_free_bytes < block_bytes_min)
         return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
-                       (unsigned long long)bench->info.memory_free_bytes);
+                       (unsigned long long)session->info.memory_free_bytes);
     alias = calloc(1, sizeof(*alias));
     if (alias == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the slots of %d pages",
                        (int)SLOTS_MAX);
-    choose_block(bench, alias);
-    status = map_all(bench, alias, recording, err);
+    choose_block(session, alias);
+    status = map_all(session, alias, recording, err);
     for (size_t chunk = 0; chunk < alias->chunks && status == PB_OK;
          chunk += CHASE_LINES / alias->seen)
-        status = find_fast_lines(bench, chunk, alias, recording, err);
+        status = find_fast_lines(session, chunk, alias, recording, err);
     if (status == PB_OK)
-        status = chase_all(bench, alias, recording, err);
+        status = chase_all(session, alias, recording, err);
     free(alias);
     return status;
 }

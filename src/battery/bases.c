@@ -19,12 +19,12 @@
 static const uint64_t shifts_lines[] = {1, 2, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1025};
 enum { SHIFTS = sizeof(shifts_lines) / sizeof(shifts_lines[0]) };
 
-enum pb_status pb_test_l1_alignment(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_l1_alignment(struct pb_session *session, struct pb_recording *recording,
                                     struct pb_error *err)
 {
     struct pb_search search;
     uint64_t least, most, edge;
-    enum pb_status status = pb_search_from_hints(bench, PB_CACHE_L1, &search, recording, err);
+    enum pb_status status = pb_search_from_hints(session, PB_CACHE_L1, &search, recording, err);
 
     if (status != PB_OK)
         return status;
@@ -33,13 +33,13 @@ enum pb_status pb_test_l1_alignment(struct pb_bench *bench, struct pb_recording 
     for (size_t i = 0; i < SHIFTS && status == PB_OK; i++) {
         search.base_bytes = shifts_lines[i] * search.stride_bytes;
         search.fits_bytes = edge;
-        status = pb_search_edge_again(bench, &search, recording, err);
+        status = pb_search_edge_again(session, &search, recording, err);
         if (status != PB_OK || search.overflows_bytes == 0)
             continue;
         least = search.fits_bytes < least ? search.fits_bytes : least;
         most = search.fits_bytes > most ? search.fits_bytes : most;
     }
-    bench->hints[PB_CACHE_L1].is_uneven = most > least;
+    session->hints[PB_CACHE_L1].is_uneven = most > least;
     if (status == PB_OK && most > least)
         snprintf(recording->message, sizeof(recording->message),
                  "misses begin beyond %llu to %llu bytes, by where the array begins",

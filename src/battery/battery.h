@@ -29,7 +29,7 @@ enum pb_cache {
 };
 
 /* The test sustain ends after so many times its seconds of load, whatever load it could put on. */
-enum { PB_SUSTAIN_PATIENCE = 3 };
+enum { PB_SUSTAIN_TIMEOUT_FACTOR = 3 };
 
 /* What one test found and a later one builds on; 0: not measured yet. Never a result. */
 struct pb_hints {
@@ -50,8 +50,8 @@ struct pb_node_links {
     void *context;
 };
 
-/* An open device, what the driver says of it, and what every test needs to know. */
-struct pb_bench {
+/* An open device, what the driver states of it, and what every test needs to know. */
+struct pb_session {
     struct pb_device *device;
     struct pb_device_info info;
     enum pb_battery battery;
@@ -71,7 +71,7 @@ struct pb_bench {
  * Measures and fills the recording. PB_NOT_FOUND: looked everywhere, the record is whole;
  * PB_UNSUPPORTED: this device cannot do it; err says why in both cases.
  */
-typedef enum pb_status pb_test_run(struct pb_bench *bench, struct pb_recording *recording,
+typedef enum pb_status pb_test_run(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_error *err);
 
 struct pb_test {
@@ -93,7 +93,7 @@ extern const struct pb_test pb_tests[]; /* ends with a NULL name; runs in this o
 enum pb_link_use {
     PB_LINKS_UNUSED,     /* nothing */
     PB_LINKS_EXCLUSIVE,  /* that they leave the links alone meanwhile */
-    PB_LINKS_CONCURRENT, /* that they come, too: pb_bench_barrier() */
+    PB_LINKS_CONCURRENT, /* that they come, too: pb_session_barrier() */
 };
 enum pb_link_use pb_test_link_use(const struct pb_test *test);
 
@@ -122,21 +122,22 @@ enum pb_status pb_battery_select(enum pb_battery battery, const char *names,
                                  const struct pb_test ***tests_out, struct pb_error *err);
 
 /* Opens the device and measures what every test needs. On failure nothing stays open. */
-enum pb_status pb_bench_open(const struct pb_device_ops *ops,
-                             const struct pb_device_request *request, enum pb_battery battery,
-                             struct pb_bench *bench_out, struct pb_error *err);
-void pb_bench_close(struct pb_bench *bench);
+enum pb_status pb_session_open(const struct pb_device_ops *ops,
+                               const struct pb_device_request *request, enum pb_battery battery,
+                               struct pb_session *session_out, struct pb_error *err);
+void pb_session_close(struct pb_session *session);
 
 /* Waits at the barrier with this number; *count_out GPUs begin now, 1: no other, 0: the others
  * have begun without this one. */
-enum pb_status pb_bench_barrier(struct pb_bench *bench, const char *test, int64_t number,
-                                int64_t *count_out, struct pb_error *err);
+enum pb_status pb_session_barrier(struct pb_session *session, const char *test, int64_t number,
+                                  int64_t *count_out, struct pb_error *err);
 
 /*
  * Waits until the links are this GPU's for the rest of the test. After a barrier the others of that
  * test wait likewise, or are through with it: then nothing else runs on any of them.
  */
-enum pb_status pb_bench_await_links(struct pb_bench *bench, const char *test, struct pb_error *err);
+enum pb_status pb_session_await_links(struct pb_session *session, const char *test,
+                                      struct pb_error *err);
 
 /*
  * Runs one test with the device's state read before and after.
@@ -144,8 +145,8 @@ enum pb_status pb_bench_await_links(struct pb_bench *bench, const char *test, st
  * A failing test is a result, not an error: the recording says what happened and holds what was
  * measured until then. The status is PB_OK, or PB_LOST when the device is gone.
  */
-enum pb_status pb_bench_run(struct pb_bench *bench, const struct pb_test *test,
-                            struct pb_recording *recording_out, struct pb_state states_out[2],
-                            struct pb_error *err);
+enum pb_status pb_session_run(struct pb_session *session, const struct pb_test *test,
+                              struct pb_recording *recording_out, struct pb_state states_out[2],
+                              struct pb_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 enum { FINE_POINTS = 24 };
 
 /* From just below the edge to twice its size: where misses begin, and where nothing hits. */
-static enum pb_status take_fine(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_fine(struct pb_session *session, const struct pb_search *search,
                                 struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t low = search->fits_bytes / 8 * 7, high = 2 * search->fits_bytes;
@@ -25,23 +25,23 @@ static enum pb_status take_fine(struct pb_bench *bench, const struct pb_search *
             spec.record = 0;
             spec.timed = PB_WHOLE_PASS;
         }
-        status = pb_chase_take(bench, &spec, recording, NULL, err);
+        status = pb_chase_take(session, &spec, recording, NULL, err);
         if (status != PB_OK)
             return status;
     }
     return PB_OK;
 }
 
-static enum pb_status capacity(struct pb_bench *bench, enum pb_cache cache,
+static enum pb_status capacity(struct pb_session *session, enum pb_cache cache,
                                struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_search search;
     enum pb_status status;
 
-    pb_search_begin(bench, cache, &search);
-    status = pb_search_references(bench, &search, recording, err);
+    pb_search_begin(session, cache, &search);
+    status = pb_search_references(session, &search, recording, err);
     if (status == PB_OK)
-        status = pb_search_edge(bench, &search, recording, err);
+        status = pb_search_edge(session, &search, recording, err);
     if (status != PB_OK)
         return status;
     if (search.overflows_bytes == 0) {
@@ -49,42 +49,42 @@ static enum pb_status capacity(struct pb_bench *bench, enum pb_cache cache,
         PB_TEXT_SET(recording->message, err->message);
         return PB_OK;
     }
-    bench->hints[cache].edge_bytes = search.fits_bytes;
-    return take_fine(bench, &search, recording, err);
+    session->hints[cache].edge_bytes = search.fits_bytes;
+    return take_fine(session, &search, recording, err);
 }
 
-enum pb_status pb_test_l1_capacity(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_l1_capacity(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_error *err)
 {
-    return capacity(bench, PB_CACHE_L1, recording, err);
+    return capacity(session, PB_CACHE_L1, recording, err);
 }
 
-enum pb_status pb_test_readonly_capacity(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_readonly_capacity(struct pb_session *session, struct pb_recording *recording,
                                          struct pb_error *err)
 {
-    return capacity(bench, PB_CACHE_READONLY, recording, err);
+    return capacity(session, PB_CACHE_READONLY, recording, err);
 }
 
-enum pb_status pb_test_texture_capacity(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_texture_capacity(struct pb_session *session, struct pb_recording *recording,
                                         struct pb_error *err)
 {
-    return capacity(bench, PB_CACHE_TEXTURE, recording, err);
+    return capacity(session, PB_CACHE_TEXTURE, recording, err);
 }
 
-enum pb_status pb_test_constant_capacity(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_constant_capacity(struct pb_session *session, struct pb_recording *recording,
                                          struct pb_error *err)
 {
-    return capacity(bench, PB_CACHE_CONSTANT, recording, err);
+    return capacity(session, PB_CACHE_CONSTANT, recording, err);
 }
 
-enum pb_status pb_test_constant_l15_capacity(struct pb_bench *bench, struct pb_recording *recording,
-                                             struct pb_error *err)
+enum pb_status pb_test_constant_l15_capacity(struct pb_session *session,
+                                             struct pb_recording *recording, struct pb_error *err)
 {
-    return capacity(bench, PB_CACHE_CONSTANT_L15, recording, err);
+    return capacity(session, PB_CACHE_CONSTANT_L15, recording, err);
 }
 
-enum pb_status pb_test_l2_capacity(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_l2_capacity(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_error *err)
 {
-    return capacity(bench, PB_CACHE_L2, recording, err);
+    return capacity(session, PB_CACHE_L2, recording, err);
 }

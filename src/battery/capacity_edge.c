@@ -3,7 +3,8 @@
  *
  *   coarse    passes over footprints that grow by half octaves
  *   bisect    passes, then traces, halve what lies between; a trace shows the few misses of one
- * line too many, a pass only those of many confirm   the edge is measured again
+ *             line too many, a pass only those of many
+ *   confirm   the edge is measured again
  */
 #include <math.h>
 
@@ -13,7 +14,7 @@ enum {
     PASS_LOADS = 16384,   /* most loads of a timed pass, where passes are sampled */
     PASS_LOADS_MIN = 512, /* of smaller footprints several passes: reading the clock costs too */
     COARSE_MAX = 64,
-    MANY_MISSES = 8, /* and one in MANY_SHARE: no spikes, need not be asked twice */
+    MANY_MISSES = 8, /* and one in MANY_SHARE: no spikes, need not be measured twice */
     MANY_SHARE = 256,
     RECHECK_TIMES = 6,    /* one chase, where its few misses might be spikes, */
     RECHECK_MISSES = 3,   /* which of all its times together are no more than so many, */
@@ -21,7 +22,7 @@ enum {
     MISSED_MAX = 2048     /* slots that are remembered from one measurement to the next */
 };
 
-/* Slots that missed when one footprint was asked about, time after time. */
+/* Slots that missed when one footprint was measured, time after time. */
 struct missed {
     uint64_t offset_bytes[MISSED_MAX];
     size_t count, before; /* the first so many are of earlier times */
@@ -53,7 +54,7 @@ static bool is_among(const uint64_t *offsets, size_t count, uint64_t offset)
 }
 
 /* Remembers what missed in a chase; returns how many misses it had. */
-static size_t note_misses(const struct pb_bench *bench, const struct pb_search *search,
+static size_t note_misses(const struct pb_session *session, const struct pb_search *search,
                           const struct pb_recording *recording, const struct pb_chase_result *spec,
                           struct missed *missed)
 {
@@ -63,7 +64,7 @@ static size_t note_misses(const struct pb_bench *bench, const struct pb_search *
 
     missed->before = missed->count;
     for (size_t i = 0; i < spec->count; i++) {
-        if (!pb_search_is_miss(bench, search, latency[i]))
+        if (!pb_search_is_miss(session, search, latency[i]))
             continue;
         found++;
         missed->again |= is_among(missed->offset_bytes, missed->before, index[i]);
@@ -80,11 +81,11 @@ static size_t many_of(const struct pb_search *search, size_t count)
 }
 
 /* What one launch records, where that is less than the pass: many misses show in it already. */
-static uint64_t first_window(const struct pb_bench *bench, const struct pb_search *search,
+static uint64_t first_window(const struct pb_session *session, const struct pb_search *search,
                              const struct pb_chase_spec *spec)
 {
     uint64_t window =
-        search->target->chip_wide ? bench->info.trace_window_large : bench->info.trace_window;
+        search->target->chip_wide ? session->info.trace_window_large : session->info.trace_window;
 
     return search->exact && window < pb_chase_slots(spec) ? window : 0;
 }
@@ -94,14 +95,14 @@ static uint64_t first_window(const struct pb_bench *bench, const struct pb_searc
  * overflows come back, to one of its lines or at least at all, whatever the policy; spikes, which
  * may look like misses, are rare and fall on a line once.
  */
-static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status overflows(struct pb_session *session, const struct pb_search *search,
                                 const char *phase, uint64_t footprint_bytes,
                                 struct pb_recording *recording, bool *overflows_out,
                                 struct pb_error *err)
 {
     struct pb_chase_spec spec =
         pb_search_steady(search, phase, footprint_bytes, search->stride_bytes);
-    uint64_t loads = spec.record, window = first_window(bench, search, &spec);
+    uint64_t loads = spec.record, window = first_window(session, search, &spec);
     struct missed missed = {.count = 0};
     size_t times = search->exact ? RECHECK_TIMES : 1, sum = 0, rechecked = 0;
     bool over = false;
@@ -113,10 +114,10 @@ static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *
 
         spec.repeat = time > 0 ? time - 1 : 0;
         spec.record = time > 0 ? loads : window;
-        status = pb_chase_take(bench, &spec, recording, &result, err);
+        status = pb_chase_take(session, &spec, recording, &result, err);
         if (status != PB_OK)
             return status;
-        misses = note_misses(bench, search, recording, &result, &missed);
+        misses = note_misses(session, search, recording, &result, &missed);
         over = misses >= many_of(search, result.count);
         if (time > 0 && search->exact) {
             sum += misses;
@@ -130,7 +131,7 @@ static enum pb_status overflows(struct pb_bench *bench, const struct pb_search *
     return PB_OK;
 }
 
-static enum pb_status time_pass(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status time_pass(struct pb_session *session, const struct pb_search *search,
                                 const char *phase, uint64_t footprint_bytes,
                                 struct pb_recording *recording, double *mean_cycles_out,
                                 struct pb_error *err)
@@ -145,14 +146,14 @@ static enum pb_status time_pass(struct pb_bench *bench, const struct pb_search *
     spec.timed = search->exact || slots < PASS_LOADS ? slots : PASS_LOADS;
     if (slots < PASS_LOADS_MIN)
         spec.timed = slots * (PASS_LOADS_MIN / slots);
-    status = pb_chase_take(bench, &spec, recording, &pass, err);
+    status = pb_chase_take(session, &spec, recording, &pass, err);
     if (status == PB_OK)
         *mean_cycles_out = pass.mean_cycles;
     return status;
 }
 
 /* The last footprint before the passes get slower than hits is the knee. */
-static enum pb_status take_sweep(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_sweep(struct pb_session *session, const struct pb_search *search,
                                  struct pb_recording *recording, struct sweep *sweep,
                                  struct pb_error *err)
 {
@@ -163,7 +164,7 @@ static enum pb_status take_sweep(struct pb_bench *bench, const struct pb_search 
     for (; footprint <= search->limit_bytes && sweep->count < COARSE_MAX; sweep->count++) {
         double cycles;
         enum pb_status status =
-            time_pass(bench, search, "coarse", footprint, recording, &cycles, err);
+            time_pass(session, search, "coarse", footprint, recording, &cycles, err);
 
         if (status != PB_OK)
             return status;
@@ -180,7 +181,7 @@ static enum pb_status take_sweep(struct pb_bench *bench, const struct pb_search 
 }
 
 /* Halves by passes what lies between knee and next footprint; *guess_out is the last fast one. */
-static enum pb_status bisect_passes(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status bisect_passes(struct pb_session *session, const struct pb_search *search,
                                     const struct sweep *sweep, struct pb_recording *recording,
                                     uint64_t *guess_out, struct pb_error *err)
 {
@@ -194,7 +195,7 @@ static enum pb_status bisect_passes(struct pb_bench *bench, const struct pb_sear
         middle -= middle % search->stride_bytes;
         if (middle == low)
             break;
-        status = time_pass(bench, search, "bisect", middle, recording, &cycles, err);
+        status = time_pass(session, search, "bisect", middle, recording, &cycles, err);
         if (status != PB_OK)
             return status;
         if (cycles > sweep->slow_cycles)
@@ -207,7 +208,7 @@ static enum pb_status bisect_passes(struct pb_bench *bench, const struct pb_sear
 }
 
 /* From a guess, in growing steps, down until a trace has no misses, or up until one has. */
-static enum pb_status bracket(struct pb_bench *bench, struct pb_search *search, uint64_t guess,
+static enum pb_status bracket(struct pb_session *session, struct pb_search *search, uint64_t guess,
                               uint64_t least, struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t at = guess, step = grain(search, guess);
@@ -215,7 +216,7 @@ static enum pb_status bracket(struct pb_bench *bench, struct pb_search *search, 
     search->fits_bytes = search->overflows_bytes = 0;
     while (search->fits_bytes == 0 || search->overflows_bytes == 0) {
         bool over;
-        enum pb_status status = overflows(bench, search, "bisect", at, recording, &over, err);
+        enum pb_status status = overflows(session, search, "bisect", at, recording, &over, err);
 
         if (status != PB_OK)
             return status;
@@ -237,7 +238,7 @@ static enum pb_status bracket(struct pb_bench *bench, struct pb_search *search, 
 }
 
 /* Halves (fits, overflows) until they are one grain apart. */
-static enum pb_status bisect(struct pb_bench *bench, struct pb_search *search,
+static enum pb_status bisect(struct pb_session *session, struct pb_search *search,
                              struct pb_recording *recording, struct pb_error *err)
 {
     for (;;) {
@@ -249,7 +250,7 @@ static enum pb_status bisect(struct pb_bench *bench, struct pb_search *search,
         middle -= middle % search->stride_bytes;
         if (gap <= grain(search, search->fits_bytes) || middle <= search->fits_bytes)
             return PB_OK;
-        status = overflows(bench, search, "bisect", middle, recording, &over, err);
+        status = overflows(session, search, "bisect", middle, recording, &over, err);
         if (status != PB_OK)
             return status;
         if (over)
@@ -264,7 +265,7 @@ static enum pb_status bisect(struct pb_bench *bench, struct pb_search *search,
  * victims may put its few misses outside every piece. So the size that seems to fit is measured
  * again, and steps down, ever farther, until it does.
  */
-static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search, uint64_t least,
+static enum pb_status confirm(struct pb_session *session, struct pb_search *search, uint64_t least,
                               struct pb_recording *recording, struct pb_error *err)
 {
     enum { TIMES = 4 };
@@ -273,7 +274,7 @@ static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search, 
     for (int times = 0; times < TIMES && search->fits_bytes > least; times++) {
         bool over;
         enum pb_status status =
-            overflows(bench, search, "confirm", search->fits_bytes, recording, &over, err);
+            overflows(session, search, "confirm", search->fits_bytes, recording, &over, err);
 
         if (status != PB_OK)
             return status;
@@ -288,7 +289,7 @@ static enum pb_status confirm(struct pb_bench *bench, struct pb_search *search, 
 }
 
 /* Bisects and confirms, again where confirming has stepped down by more than one stride. */
-static enum pb_status settle(struct pb_bench *bench, struct pb_search *search, uint64_t least,
+static enum pb_status settle(struct pb_session *session, struct pb_search *search, uint64_t least,
                              struct pb_recording *recording, struct pb_error *err)
 {
     enum { ROUNDS = 8 };
@@ -296,22 +297,22 @@ static enum pb_status settle(struct pb_bench *bench, struct pb_search *search, u
     uint64_t gap = UINT64_MAX;
 
     for (int round = 0; round < ROUNDS && status == PB_OK && gap > search->stride_bytes; round++) {
-        status = bisect(bench, search, recording, err);
+        status = bisect(session, search, recording, err);
         if (status == PB_OK && !search->exact)
             break;
         if (status == PB_OK)
-            status = confirm(bench, search, least, recording, err);
+            status = confirm(session, search, least, recording, err);
         gap = search->overflows_bytes - search->fits_bytes;
     }
     return status;
 }
 
-enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
+enum pb_status pb_search_edge(struct pb_session *session, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err)
 {
     struct sweep sweep = {.count = 0};
     uint64_t guess;
-    enum pb_status status = take_sweep(bench, search, recording, &sweep, err);
+    enum pb_status status = take_sweep(session, search, recording, &sweep, err);
 
     if (status != PB_OK)
         return status;
@@ -321,21 +322,21 @@ enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
     guess = sweep.footprints[sweep.knee];
     search->limit_bytes = sweep.footprints[sweep.count - 1];
     if (search->exact && sweep.knee + 1 < sweep.count)
-        status = bisect_passes(bench, search, &sweep, recording, &guess, err);
+        status = bisect_passes(session, search, &sweep, recording, &guess, err);
     if (status == PB_OK)
-        status = bracket(bench, search, guess, sweep.footprints[0], recording, err);
+        status = bracket(session, search, guess, sweep.footprints[0], recording, err);
     if (status == PB_OK && search->overflows_bytes > 0)
-        status = settle(bench, search, sweep.footprints[0], recording, err);
+        status = settle(session, search, sweep.footprints[0], recording, err);
     return status;
 }
 
-enum pb_status pb_search_edge_again(struct pb_bench *bench, struct pb_search *search,
+enum pb_status pb_search_edge_again(struct pb_session *session, struct pb_search *search,
                                     struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t least = search->target->first_bytes;
-    enum pb_status status = bracket(bench, search, search->fits_bytes, least, recording, err);
+    enum pb_status status = bracket(session, search, search->fits_bytes, least, recording, err);
 
     if (status == PB_OK && search->overflows_bytes > 0)
-        status = settle(bench, search, least, recording, err);
+        status = settle(session, search, least, recording, err);
     return status;
 }

@@ -49,7 +49,7 @@ static uint64_t passes_to_loads(uint64_t loads, size_t slots)
     return loads == PB_WHOLE_PASS ? slots : loads;
 }
 
-static void describe_point(const struct pb_bench *bench, const struct pb_chase_spec *spec,
+static void describe_point(const struct pb_session *session, const struct pb_chase_spec *spec,
                            const struct pb_chase *chase, const struct pb_chase_trace *trace,
                            struct pb_point *point)
 {
@@ -66,7 +66,7 @@ static void describe_point(const struct pb_bench *bench, const struct pb_chase_s
     point->timed = chase->record > 0 ? 0 : chase->timed;
     point->total_cycles = chase->record > 0 ? 0 : trace->total_cycles;
     point->total_ns = chase->record > 0 ? 0 : trace->total_ns;
-    point->overhead_cycles = bench->overhead_cycles;
+    point->overhead_cycles = session->overhead_cycles;
     point->carveout_bytes = trace->carveout_bytes;
     point->seed = spec->seed;
     point->base_address = trace->base_address + spec->base_bytes;
@@ -113,7 +113,7 @@ static uint32_t select_rank(uint32_t *values, size_t count, size_t rank)
 }
 
 /* Reorders the trace in place: it has been filed by then. */
-static void summarize(const struct pb_bench *bench, const struct pb_chase *chase,
+static void summarize(const struct pb_session *session, const struct pb_chase *chase,
                       struct pb_chase_trace *trace, const struct pb_series *series,
                       struct pb_chase_result *result_out)
 {
@@ -131,15 +131,15 @@ static void summarize(const struct pb_bench *bench, const struct pb_chase *chase
     }
     for (size_t i = 0; i < n; i++)
         sum += cycles[i];
-    result_out->mean_cycles = sum / (double)n - bench->overhead_cycles;
-    result_out->median_cycles = select_rank(cycles, n, middle) - bench->overhead_cycles;
-    result_out->low_cycles = select_rank(cycles, middle + 1, n / 20) - bench->overhead_cycles;
-    result_out->high_cycles =
-        select_rank(cycles + middle, n - middle, n - 1 - n / 20 - middle) - bench->overhead_cycles;
+    result_out->mean_cycles = sum / (double)n - session->overhead_cycles;
+    result_out->median_cycles = select_rank(cycles, n, middle) - session->overhead_cycles;
+    result_out->low_cycles = select_rank(cycles, middle + 1, n / 20) - session->overhead_cycles;
+    result_out->high_cycles = select_rank(cycles + middle, n - middle, n - 1 - n / 20 - middle) -
+                              session->overhead_cycles;
 }
 
 /* Files the point and sums it up. */
-static enum pb_status file(struct pb_bench *bench, const struct pb_chase_spec *spec,
+static enum pb_status file(struct pb_session *session, const struct pb_chase_spec *spec,
                            const struct pb_chase *chase, struct pb_chase_trace *trace,
                            struct pb_recording *recording, struct pb_chase_result *result_out,
                            struct pb_error *err)
@@ -150,19 +150,19 @@ static enum pb_status file(struct pb_bench *bench, const struct pb_chase_spec *s
     trace->count = (size_t)chase->record;
     for (size_t i = 0; i < trace->count; i++)
         trace->index_bytes[i] -= spec->base_bytes;
-    describe_point(bench, spec, chase, trace, &point);
+    describe_point(session, spec, chase, trace, &point);
     status = pb_series_append(&recording->series, &point, trace->latency_cycles, trace->index_bytes,
                               err);
     if (status != PB_OK)
         return status;
     recording->sm_id = trace->sm_id;
     if (result_out != NULL)
-        summarize(bench, chase, trace, &recording->series, result_out);
+        summarize(session, chase, trace, &recording->series, result_out);
     return PB_OK;
 }
 
 /* Of constants: does it meet, once warm, no more than the second constant cache surely holds? SMs
- * share that, and one would miss less there in company. */
+ * share that, and one would miss less there beside others. */
 static bool is_second_cache_enough(const struct pb_chase_spec *spec, size_t slots)
 {
     return passes_to_loads(spec->warm, slots) >= slots && !spec->prefill &&
@@ -175,7 +175,7 @@ static bool is_second_cache_enough(const struct pb_chase_spec *spec, size_t slot
  * chase at the same time fall into step: the one that records requests each line 43 cycles after
  * the other one, and has its answer as much earlier, since requests of a GPC are merged (an H200).
  */
-static bool is_confined(const struct pb_bench *bench, const struct pb_chase_spec *spec,
+static bool is_confined(const struct pb_session *session, const struct pb_chase_spec *spec,
                         size_t slots)
 {
     const uint64_t line_bytes = 128; /* at most */
@@ -187,11 +187,12 @@ static bool is_confined(const struct pb_bench *bench, const struct pb_chase_spec
         (spec->path == PB_PATH_SHARED && spec->on_sm);
 
     return is_warm && is_inside && !spec->flush && spec->alias_bytes == 0 &&
-           slots * line_bytes <= bench->info.l2_bytes / 4;
+           slots * line_bytes <= session->info.l2_bytes / 4;
 }
 
-static struct pb_chase make_chase(const struct pb_bench *bench, const struct pb_chase_spec *spec,
-                                  const uint64_t *offsets, size_t slots)
+static struct pb_chase make_chase(const struct pb_session *session,
+                                  const struct pb_chase_spec *spec, const uint64_t *offsets,
+                                  size_t slots)
 {
     return (struct pb_chase){
         .path = spec->path,
@@ -208,7 +209,7 @@ static struct pb_chase make_chase(const struct pb_bench *bench, const struct pb_
         .warm_path = spec->warm_path,
         .own_warm = spec->own_warm,
         .alias_bytes = spec->alias_bytes,
-        .is_confined = is_confined(bench, spec, slots),
+        .is_confined = is_confined(session, spec, slots),
         .slack_bytes = spec->slack_bytes,
     };
 }
@@ -221,7 +222,7 @@ static bool are_alike(const struct pb_chase_spec *a, const struct pb_chase_spec 
            a->base_bytes == b->base_bytes;
 }
 
-static enum pb_status open_jobs(const struct pb_bench *bench, const struct pb_chase_spec *specs,
+static enum pb_status open_jobs(const struct pb_session *session, const struct pb_chase_spec *specs,
                                 size_t count, struct pb_chase *chases,
                                 struct pb_chase_trace *traces, uint64_t **offsets,
                                 struct pb_error *err)
@@ -231,8 +232,8 @@ static enum pb_status open_jobs(const struct pb_bench *bench, const struct pb_ch
         bool is_alike = i > 0 && are_alike(&specs[i - 1], &specs[i]);
 
         offsets[i] = is_alike ? NULL : make_offsets(&specs[i], slots);
-        chases[i] =
-            make_chase(bench, &specs[i], is_alike ? chases[i - 1].offset_bytes : offsets[i], slots);
+        chases[i] = make_chase(session, &specs[i],
+                               is_alike ? chases[i - 1].offset_bytes : offsets[i], slots);
         traces[i] = (struct pb_chase_trace){.sm_id = -1};
         if (chases[i].record > 0) {
             traces[i].latency_cycles = malloc(chases[i].record * sizeof(*traces[i].latency_cycles));
@@ -247,17 +248,17 @@ static enum pb_status open_jobs(const struct pb_bench *bench, const struct pb_ch
     return PB_OK;
 }
 
-static enum pb_status take(struct pb_bench *bench, const struct pb_chase_spec *specs, size_t count,
-                           struct pb_chase *chases, struct pb_chase_trace *traces,
+static enum pb_status take(struct pb_session *session, const struct pb_chase_spec *specs,
+                           size_t count, struct pb_chase *chases, struct pb_chase_trace *traces,
                            uint64_t **offsets, struct pb_recording *recording,
                            struct pb_chase_result *results_out, struct pb_error *err)
 {
-    enum pb_status status = open_jobs(bench, specs, count, chases, traces, offsets, err);
+    enum pb_status status = open_jobs(session, specs, count, chases, traces, offsets, err);
 
     if (status == PB_OK)
-        status = bench->device->ops->chases(bench->device, chases, count, traces, err);
+        status = session->device->ops->chases(session->device, chases, count, traces, err);
     for (size_t i = 0; status == PB_OK && i < count; i++)
-        status = file(bench, &specs[i], &chases[i], &traces[i], recording,
+        status = file(session, &specs[i], &chases[i], &traces[i], recording,
                       results_out != NULL ? &results_out[i] : NULL, err);
     for (size_t i = 0; i < count; i++) {
         free(traces[i].latency_cycles);
@@ -267,7 +268,7 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_chase_spec *s
     return status;
 }
 
-enum pb_status pb_chases_take(struct pb_bench *bench, const struct pb_chase_spec *specs,
+enum pb_status pb_chases_take(struct pb_session *session, const struct pb_chase_spec *specs,
                               size_t count, struct pb_recording *recording,
                               struct pb_chase_result *results_out, struct pb_error *err)
 {
@@ -279,28 +280,29 @@ enum pb_status pb_chases_take(struct pb_bench *bench, const struct pb_chase_spec
     if (count > 0 && (chases == NULL || traces == NULL || offsets == NULL))
         status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu chases", count);
     else
-        status = take(bench, specs, count, chases, traces, offsets, recording, results_out, err);
+        status = take(session, specs, count, chases, traces, offsets, recording, results_out, err);
     free(offsets);
     free(traces);
     free(chases);
     return status;
 }
 
-enum pb_status pb_chase_take(struct pb_bench *bench, const struct pb_chase_spec *spec,
+enum pb_status pb_chase_take(struct pb_session *session, const struct pb_chase_spec *spec,
                              struct pb_recording *recording, struct pb_chase_result *result_out,
                              struct pb_error *err)
 {
-    return pb_chases_take(bench, spec, 1, recording, result_out, err);
+    return pb_chases_take(session, spec, 1, recording, result_out, err);
 }
 
-size_t pb_chase_count_between(const struct pb_bench *bench, const struct pb_recording *recording,
+size_t pb_chase_count_between(const struct pb_session *session,
+                              const struct pb_recording *recording,
                               const struct pb_chase_result *result, double low, double high)
 {
     const uint32_t *latency = recording->series.latency_cycles + result->first;
     size_t found = 0;
 
     for (size_t i = 0; i < result->count; i++) {
-        double net = latency[i] - bench->overhead_cycles;
+        double net = latency[i] - session->overhead_cycles;
 
         found += net >= low && net <= high;
     }

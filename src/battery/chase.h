@@ -12,7 +12,7 @@
 
 enum pb_order {
     PB_ORDER_SEQUENTIAL,
-    PB_ORDER_RANDOM, /* one cycle through all slots, drawn with the chase's seed */
+    PB_ORDER_RANDOM, /* one cycle through all slots, shuffled by the chase's seed */
     PB_ORDER_PAGES,  /* the first slot of every 2 MiB, then the others at random: warm TLBs */
     PB_ORDER_WORDS,  /* `words` words of every stride, shuffled with the chase's seed */
     PB_ORDER_GIVEN,  /* offset_bytes, as they stand */
@@ -67,7 +67,7 @@ uint64_t pb_chase_slots(const struct pb_chase_spec *spec);
  * Takes the chase and appends the point. result_out may be NULL.
  * Errors are the device's, or PB_NO_MEMORY; then nothing is appended.
  */
-enum pb_status pb_chase_take(struct pb_bench *bench, const struct pb_chase_spec *spec,
+enum pb_status pb_chase_take(struct pb_session *session, const struct pb_chase_spec *spec,
                              struct pb_recording *recording, struct pb_chase_result *result_out,
                              struct pb_error *err);
 
@@ -76,12 +76,13 @@ enum pb_status pb_chase_take(struct pb_bench *bench, const struct pb_chase_spec 
  * changes nothing, and appends their points in order. results_out[count] may be NULL. Errors are
  * those of any of them; then nothing is appended.
  */
-enum pb_status pb_chases_take(struct pb_bench *bench, const struct pb_chase_spec *specs,
+enum pb_status pb_chases_take(struct pb_session *session, const struct pb_chase_spec *specs,
                               size_t count, struct pb_recording *recording,
                               struct pb_chase_result *results_out, struct pb_error *err);
 
 /* How many of a result's accesses lie in [low, high] cycles, net of the overhead. */
-size_t pb_chase_count_between(const struct pb_bench *bench, const struct pb_recording *recording,
+size_t pb_chase_count_between(const struct pb_session *session,
+                              const struct pb_recording *recording,
                               const struct pb_chase_result *result, double low, double high);
 
 #endif

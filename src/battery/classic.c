@@ -24,19 +24,19 @@ enum {
 };
 
 /* The texture cache, or L1: the first that the device has. */
-static enum pb_status begin(struct pb_bench *bench, struct pb_search *search,
+static enum pb_status begin(struct pb_session *session, struct pb_search *search,
                             struct pb_recording *recording, struct pb_error *err)
 {
     enum pb_status status = PB_UNSUPPORTED;
 
-    if ((bench->info.capabilities & PB_CAP_TEXTURE) != 0)
-        status = pb_search_from_hints(bench, PB_CACHE_TEXTURE, search, recording, err);
+    if ((session->info.capabilities & PB_CAP_TEXTURE) != 0)
+        status = pb_search_from_hints(session, PB_CACHE_TEXTURE, search, recording, err);
     if (status == PB_UNSUPPORTED)
-        status = pb_search_from_hints(bench, PB_CACHE_L1, search, recording, err);
+        status = pb_search_from_hints(session, PB_CACHE_L1, search, recording, err);
     return status;
 }
 
-static enum pb_status take_pass(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_pass(struct pb_session *session, const struct pb_search *search,
                                 const char *phase, uint64_t footprint_bytes, uint64_t stride_bytes,
                                 struct pb_recording *recording, double *mean_cycles_out,
                                 struct pb_error *err)
@@ -54,7 +54,7 @@ static enum pb_status take_pass(struct pb_bench *bench, const struct pb_search *
 
     if (slots < LEAST_LOADS) /* whole passes: a part of one would weigh some slots more */
         spec.timed = LEAST_LOADS / slots * slots;
-    status = pb_chase_take(bench, &spec, recording, &pass, err);
+    status = pb_chase_take(session, &spec, recording, &pass, err);
     if (status == PB_OK)
         *mean_cycles_out = pass.mean_cycles;
     return status;
@@ -75,12 +75,12 @@ static enum pb_status open_grid(struct pb_matrix *matrix, struct pb_error *err)
     return pb_grid_open(matrix, axes, 2, "cycle", "average of a load in the steady state", err);
 }
 
-enum pb_status pb_test_classic_saavedra(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_classic_saavedra(struct pb_session *session, struct pb_recording *recording,
                                         struct pb_error *err)
 {
     struct pb_matrix *matrix = &recording->matrix;
     struct pb_search search;
-    enum pb_status status = begin(bench, &search, recording, err);
+    enum pb_status status = begin(session, &search, recording, err);
 
     if (status == PB_OK)
         status = open_grid(matrix, err);
@@ -92,18 +92,18 @@ enum pb_status pb_test_classic_saavedra(struct pb_bench *bench, struct pb_record
         array_bytes = (uint64_t)matrix->axes[0].values[at[0]];
         stride_bytes = (uint64_t)matrix->axes[1].values[at[1]];
         if (stride_bytes <= array_bytes / 2 && array_bytes / stride_bytes <= MOST_SLOTS)
-            status = take_pass(bench, &search, "saavedra", array_bytes, stride_bytes, recording,
+            status = take_pass(session, &search, "saavedra", array_bytes, stride_bytes, recording,
                                &matrix->values[i], err);
     }
     return status;
 }
 
-enum pb_status pb_test_classic_wong(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_classic_wong(struct pb_session *session, struct pb_recording *recording,
                                     struct pb_error *err)
 {
     struct pb_search search;
     uint64_t line, lines;
-    enum pb_status status = begin(bench, &search, recording, err);
+    enum pb_status status = begin(session, &search, recording, err);
 
     if (status != PB_OK)
         return status;
@@ -113,7 +113,7 @@ enum pb_status pb_test_classic_wong(struct pb_bench *bench, struct pb_recording 
          n <= lines + WONG_ABOVE && status == PB_OK; n++) {
         double mean_cycles;
 
-        status = take_pass(bench, &search, "wong", n * line, line, recording, &mean_cycles, err);
+        status = take_pass(session, &search, "wong", n * line, line, recording, &mean_cycles, err);
     }
     return status;
 }

@@ -7,13 +7,15 @@
 
 enum { STAMPS = 512, CLOCK_SAMPLES = 64 };
 
-static enum pb_status record_stamps(struct pb_bench *bench, enum pb_stamp stamp, const char *phase,
-                                    struct pb_recording *recording, struct pb_error *err)
+static enum pb_status record_stamps(struct pb_session *session, enum pb_stamp stamp,
+                                    const char *phase, struct pb_recording *recording,
+                                    struct pb_error *err)
 {
     uint32_t cycles[STAMPS];
     uint64_t index[STAMPS] = {0};
     struct pb_point point = {.count = STAMPS, .window = STAMPS, .sm_id = -1};
-    enum pb_status status = bench->device->ops->stamp(bench->device, stamp, STAMPS, cycles, err);
+    enum pb_status status =
+        session->device->ops->stamp(session->device, stamp, STAMPS, cycles, err);
 
     if (status != PB_OK)
         return status;
@@ -24,15 +26,16 @@ static enum pb_status record_stamps(struct pb_bench *bench, enum pb_stamp stamp,
     return pb_series_append(&recording->series, &point, cycles, index, err);
 }
 
-enum pb_status pb_test_clock_overhead(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_clock_overhead(struct pb_session *session, struct pb_recording *recording,
                                       struct pb_error *err)
 {
-    enum pb_status status = record_stamps(bench, PB_STAMP_EMPTY, "empty", recording, err);
+    enum pb_status status = record_stamps(session, PB_STAMP_EMPTY, "empty", recording, err);
 
-    return status != PB_OK ? status : record_stamps(bench, PB_STAMP_STORE, "store", recording, err);
+    return status != PB_OK ? status
+                           : record_stamps(session, PB_STAMP_STORE, "store", recording, err);
 }
 
-enum pb_status pb_test_clock_calibration(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_clock_calibration(struct pb_session *session, struct pb_recording *recording,
                                          struct pb_error *err)
 {
     static const double seconds = 0.2;
@@ -43,7 +46,7 @@ enum pb_status pb_test_clock_calibration(struct pb_bench *bench, struct pb_recor
     };
     struct pb_clock_sample samples[CLOCK_SAMPLES];
     enum pb_status status =
-        bench->device->ops->clock(bench->device, seconds, CLOCK_SAMPLES, samples, err);
+        session->device->ops->clock(session->device, seconds, CLOCK_SAMPLES, samples, err);
 
     if (status == PB_OK)
         status = pb_grid_open(&recording->matrix, axes, 2, "cycle or ns",

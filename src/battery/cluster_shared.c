@@ -5,12 +5,13 @@
  *                         memory of another one, on the diagonal its own; NaN where no cluster had
  *                         both
  *   cluster_shared_rate   axis size: byte per cycle of an SM while every one of a cluster reads
- * from the next one
+ *                         from the next one
  */
 #include <stdlib.h>
 
 #include "battery/grid.h"
 #include "battery/tests.h"
+#include "core/compare.h"
 
 enum { SIZES = 5, LAUNCHES = 2 };
 
@@ -29,10 +30,10 @@ static void close_scratch(struct scratch *scratch)
     free(scratch->sms);
 }
 
-static enum pb_status open_scratch(const struct pb_bench *bench, struct scratch *scratch_out,
+static enum pb_status open_scratch(const struct pb_session *session, struct scratch *scratch_out,
                                    struct pb_error *err)
 {
-    size_t count = bench->info.sm_count;
+    size_t count = session->info.sm_count;
 
     scratch_out->sms = calloc(count, sizeof(*scratch_out->sms));
     scratch_out->cycles = calloc(count * (size_t)sizes[SIZES - 1], sizeof(*scratch_out->cycles));
@@ -43,14 +44,15 @@ static enum pb_status open_scratch(const struct pb_bench *bench, struct scratch 
 }
 
 /* PB_UNSUPPORTED: no clusters of this size, or fewer SMs. */
-static enum pb_status launch(struct pb_bench *bench, uint32_t size, const struct scratch *scratch,
-                             struct pb_cluster_shared *cluster_out, struct pb_error *err)
+static enum pb_status launch(struct pb_session *session, uint32_t size,
+                             const struct scratch *scratch, struct pb_cluster_shared *cluster_out,
+                             struct pb_error *err)
 {
-    *cluster_out = (struct pb_cluster_shared){size, bench->info.sm_count / size};
+    *cluster_out = (struct pb_cluster_shared){size, session->info.sm_count / size};
     if (cluster_out->count == 0)
         return pb_fail(err, PB_UNSUPPORTED, "fewer SMs than %u", size);
-    return bench->device->ops->cluster_shared(bench->device, cluster_out, scratch->sms,
-                                              scratch->cycles, scratch->rates, err);
+    return session->device->ops->cluster_shared(session->device, cluster_out, scratch->sms,
+                                                scratch->cycles, scratch->rates, err);
 }
 
 /* Every pair of the launch; where a pair was met before, the lesser of the two. */
@@ -67,16 +69,16 @@ static void file_pairs(const struct pb_cluster_shared *cluster, const struct scr
     }
 }
 
-enum pb_status pb_test_cluster_shared(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_cluster_shared(struct pb_session *session, struct pb_recording *recording,
                                       struct pb_error *err)
 {
-    size_t sm_count = bench->info.sm_count, taken = 0;
+    size_t sm_count = session->info.sm_count, taken = 0;
     struct scratch scratch = {NULL, NULL, NULL};
     const struct pb_grid_axis axes[] = {
         PB_GRID_COUNTED("sm", "streaming multiprocessor that loads", sm_count),
         PB_GRID_COUNTED("other", "the one whose shared memory it is", sm_count),
     };
-    enum pb_status status = open_scratch(bench, &scratch, err);
+    enum pb_status status = open_scratch(session, &scratch, err);
 
     if (status == PB_OK)
         status = pb_grid_open(&recording->matrix, axes, 2, "cycle", "of one dependent load", err);
@@ -84,7 +86,7 @@ enum pb_status pb_test_cluster_shared(struct pb_bench *bench, struct pb_recordin
     for (size_t i = SIZES * LAUNCHES; i-- > LAUNCHES && status == PB_OK;) {
         struct pb_cluster_shared cluster;
 
-        status = launch(bench, (uint32_t)sizes[i / LAUNCHES], &scratch, &cluster, err);
+        status = launch(session, (uint32_t)sizes[i / LAUNCHES], &scratch, &cluster, err);
         if (status == PB_OK)
             file_pairs(&cluster, &scratch, sm_count, recording->matrix.values);
         taken += status == PB_OK;
@@ -94,19 +96,12 @@ enum pb_status pb_test_cluster_shared(struct pb_bench *bench, struct pb_recordin
     return status == PB_OK && taken == 0 ? PB_UNSUPPORTED : status;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
-
-enum pb_status pb_test_cluster_shared_rate(struct pb_bench *bench, struct pb_recording *recording,
-                                           struct pb_error *err)
+enum pb_status pb_test_cluster_shared_rate(struct pb_session *session,
+                                           struct pb_recording *recording, struct pb_error *err)
 {
     static const struct pb_grid_axis axis = PB_GRID_VALUES("size", "", "CTAs of a cluster", sizes);
     struct scratch scratch = {NULL, NULL, NULL};
-    enum pb_status status = open_scratch(bench, &scratch, err);
+    enum pb_status status = open_scratch(session, &scratch, err);
     size_t taken = 0;
 
     if (status == PB_OK)
@@ -115,11 +110,11 @@ enum pb_status pb_test_cluster_shared_rate(struct pb_bench *bench, struct pb_rec
     for (size_t i = 0; i < SIZES && status == PB_OK; i++) {
         struct pb_cluster_shared cluster;
 
-        status = launch(bench, (uint32_t)sizes[i], &scratch, &cluster, err);
+        status = launch(session, (uint32_t)sizes[i], &scratch, &cluster, err);
         if (status == PB_OK) {
             size_t count = cluster.count * cluster.size;
 
-            qsort(scratch.rates, count, sizeof(*scratch.rates), compare);
+            qsort(scratch.rates, count, sizeof(*scratch.rates), pb_compare_double);
             recording->matrix.values[i] = scratch.rates[count / 2];
             taken++;
         }

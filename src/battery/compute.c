@@ -3,9 +3,12 @@
  *
  *   compute_integrity   axes phase, sm, quantity: runs of the same products of random matrices on
  *                       every SM, under full power (phase steady) and with load and rest in turn,
- * all SMs together (alternating). Of each SM the runs, how many of them came out other than on most
- * SMs, and the checksum over all its runs, in two halves of 32 bits. The operands are the same on
- * every device and in every run of the battery: checksums of devices of one model are equal.
+ *                       all SMs together (alternating). Of each SM the runs, how many of them came
+ *                       out other than on most SMs, and the checksum over all its runs, in two
+ *                       halves of 32 bits
+ *
+ * The operands are the same on every device and in every run of the battery: checksums of devices
+ * of one model are equal.
  *
  * No error in n runs of an SM: its errors are rarer than 3/n, at 95%.
  */
@@ -58,17 +61,17 @@ static uint64_t add_run(const uint64_t *row, size_t sm_count, struct pb_compute_
     return wrong;
 }
 
-enum pb_status pb_compute_compare(struct pb_bench *bench, const struct pb_compute *compute,
+enum pb_status pb_compute_compare(struct pb_session *session, const struct pb_compute *compute,
                                   struct pb_compute_sm *sms_out, uint64_t *wrong_out,
                                   struct pb_error *err)
 {
-    size_t sm_count = bench->info.sm_count;
+    size_t sm_count = session->info.sm_count;
     uint64_t *checksums = malloc(compute->runs * sm_count * sizeof(*checksums));
     enum pb_status status;
 
     if (checksums == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u runs", compute->runs);
-    status = bench->device->ops->compute(bench->device, compute, checksums, err);
+    status = session->device->ops->compute(session->device, compute, checksums, err);
     *wrong_out = 0;
     for (size_t sm = 0; sm < sm_count; sm++)
         sms_out[sm] = (struct pb_compute_sm){0, 0};
@@ -79,17 +82,17 @@ enum pb_status pb_compute_compare(struct pb_bench *bench, const struct pb_comput
 }
 
 /* One phase; values[sm_count][QUANTITIES] */
-static enum pb_status take_phase(struct pb_bench *bench, uint32_t runs, bool is_rested,
+static enum pb_status take_phase(struct pb_session *session, uint32_t runs, bool is_rested,
                                  double *values, uint64_t *wrong_out, struct pb_error *err)
 {
     struct pb_compute compute = pb_compute_runs(runs, is_rested);
-    size_t sm_count = bench->info.sm_count;
+    size_t sm_count = session->info.sm_count;
     struct pb_compute_sm *sms = malloc(sm_count * sizeof(*sms));
     enum pb_status status;
 
     if (sms == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sm_count);
-    status = pb_compute_compare(bench, &compute, sms, wrong_out, err);
+    status = pb_compute_compare(session, &compute, sms, wrong_out, err);
     for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++) {
         double *quantities = values + sm * QUANTITIES;
 
@@ -123,18 +126,18 @@ static void report_wrong(const struct pb_matrix *matrix, size_t sm_count, uint64
              worst);
 }
 
-enum pb_status pb_test_compute_integrity(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_compute_integrity(struct pb_session *session, struct pb_recording *recording,
                                          struct pb_error *err)
 {
     static const char *const phases[PHASES] = {"steady", "alternating"};
     static const char *const quantities[QUANTITIES] = {"runs", "wrong", "checksum_high",
                                                        "checksum_low"};
-    size_t sm_count = bench->info.sm_count;
-    uint32_t runs = bench->battery == PB_FULL ? RUNS_FULL : RUNS;
+    size_t sm_count = session->info.sm_count;
+    uint32_t runs = session->battery == PB_FULL ? RUNS_FULL : RUNS;
     uint64_t wrong = 0;
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("phase", "how the load goes", phases),
-        PB_GRID_SMS(bench),
+        PB_GRID_SMS(session),
         PB_GRID_LABELS("quantity", "runs, runs, halves of a checksum", quantities),
     };
     enum pb_status status = pb_grid_open(&recording->matrix, axes, 3, "by quantity",
@@ -143,7 +146,7 @@ enum pb_status pb_test_compute_integrity(struct pb_bench *bench, struct pb_recor
     for (size_t i = 0; i < PHASES && status == PB_OK; i++) {
         uint64_t here = 0;
 
-        status = take_phase(bench, i == 0 ? runs : runs / RESTED_SHARE, i > 0,
+        status = take_phase(session, i == 0 ? runs : runs / RESTED_SHARE, i > 0,
                             recording->matrix.values + i * sm_count * QUANTITIES, &here, err);
         wrong += here;
     }

@@ -21,7 +21,7 @@ struct pb_compute_sm {
 };
 
 /* Runs the computation; sms_out[info.sm_count], *wrong_out: of all of them. */
-enum pb_status pb_compute_compare(struct pb_bench *bench, const struct pb_compute *compute,
+enum pb_status pb_compute_compare(struct pb_session *session, const struct pb_compute *compute,
                                   struct pb_compute_sm *sms_out, uint64_t *wrong_out,
                                   struct pb_error *err);
 

@@ -4,48 +4,48 @@
 #include <stdlib.h>
 
 /* The arrays of all of them, one behind the other. */
-struct room {
+struct trace_buffers {
     uint32_t *latency_cycles;
     uint64_t *index_bytes;
     struct pb_chase_trace *traces;
 };
 
-static enum pb_status open_room(const struct pb_conflict *conflicts, size_t count,
-                                struct room *room, struct pb_error *err)
+static enum pb_status open_buffers(const struct pb_conflict *conflicts, size_t count,
+                                   struct trace_buffers *buffers, struct pb_error *err)
 {
     size_t record = (size_t)conflicts->record;
 
-    room->latency_cycles = malloc(count * record * sizeof(*room->latency_cycles));
-    room->index_bytes = malloc(count * record * sizeof(*room->index_bytes));
-    room->traces = calloc(count, sizeof(*room->traces));
-    if (room->latency_cycles == NULL || room->index_bytes == NULL || room->traces == NULL)
+    buffers->latency_cycles = malloc(count * record * sizeof(*buffers->latency_cycles));
+    buffers->index_bytes = malloc(count * record * sizeof(*buffers->index_bytes));
+    buffers->traces = calloc(count, sizeof(*buffers->traces));
+    if (buffers->latency_cycles == NULL || buffers->index_bytes == NULL || buffers->traces == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu bank conflicts", count);
     for (size_t i = 0; i < count; i++)
-        room->traces[i] =
-            (struct pb_chase_trace){.latency_cycles = room->latency_cycles + i * record,
-                                    .index_bytes = room->index_bytes + i * record,
+        buffers->traces[i] =
+            (struct pb_chase_trace){.latency_cycles = buffers->latency_cycles + i * record,
+                                    .index_bytes = buffers->index_bytes + i * record,
                                     .sm_id = -1};
     return PB_OK;
 }
 
-static void close_room(struct room *room)
+static void close_buffers(struct trace_buffers *buffers)
 {
-    free(room->traces);
-    free(room->index_bytes);
-    free(room->latency_cycles);
+    free(buffers->traces);
+    free(buffers->index_bytes);
+    free(buffers->latency_cycles);
 }
 
-static enum pb_status file(const struct pb_bench *bench, const struct pb_conflict *conflict,
+static enum pb_status file(const struct pb_session *session, const struct pb_conflict *conflict,
                            const struct pb_chase_trace *trace, const char *phase, uint64_t repeat,
                            struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t stride_bytes = (uint64_t)conflict->stride_words * conflict->word_bytes;
-    struct pb_point point = {.footprint_bytes = bench->info.warp_size * stride_bytes,
+    struct pb_point point = {.footprint_bytes = session->info.warp_size * stride_bytes,
                              .stride_bytes = stride_bytes,
                              .count = conflict->record,
                              .warm = conflict->warm,
                              .window = trace->window,
-                             .overhead_cycles = bench->overhead_cycles,
+                             .overhead_cycles = session->overhead_cycles,
                              .base_address = trace->base_address,
                              .carveout_bytes = trace->carveout_bytes,
                              .repeat = repeat,
@@ -60,17 +60,18 @@ static enum pb_status file(const struct pb_bench *bench, const struct pb_conflic
                             err);
 }
 
-enum pb_status pb_conflicts_take(struct pb_bench *bench, const struct pb_conflict *conflicts,
+enum pb_status pb_conflicts_take(struct pb_session *session, const struct pb_conflict *conflicts,
                                  size_t count, const char *phase, uint64_t repeat,
                                  struct pb_recording *recording, struct pb_error *err)
 {
-    struct room room = {NULL, NULL, NULL};
-    enum pb_status status = open_room(conflicts, count, &room, err);
+    struct trace_buffers buffers = {NULL, NULL, NULL};
+    enum pb_status status = open_buffers(conflicts, count, &buffers, err);
 
     if (status == PB_OK)
-        status = bench->device->ops->conflicts(bench->device, conflicts, count, room.traces, err);
+        status =
+            session->device->ops->conflicts(session->device, conflicts, count, buffers.traces, err);
     for (size_t i = 0; status == PB_OK && i < count; i++)
-        status = file(bench, &conflicts[i], &room.traces[i], phase, repeat, recording, err);
-    close_room(&room);
+        status = file(session, &conflicts[i], &buffers.traces[i], phase, repeat, recording, err);
+    close_buffers(&buffers);
     return status;
 }

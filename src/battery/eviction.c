@@ -1,11 +1,11 @@
 /*
  * Lines of one set by eviction; see eviction.h.
  *
- * Lines are drawn from an array twice as large as the cache, three quarters as many as fit.
- * Whether they evict a line shows when it is loaded before them and, by another word of it, after
- * them (phase "eviction": all but that load are warm-up). Of lines that evict it, parts are left
- * out as long as the others still do, in ever smaller parts: what remains are as many lines of its
- * set as the set has ways.
+ * Lines are chosen at random from an array twice as large as the cache, three quarters as many as
+ * fit. Whether they evict a line shows when it is loaded before them and, by another word of it,
+ * after them (phase "eviction": all but that load are warm-up). Of lines that evict it, parts are
+ * left out as long as the others still do, in ever smaller parts: what remains are as many lines of
+ * its set as the set has ways.
  *
  * Source: the reduction by group testing of eviction sets (Vila, Koepf, Morales, S&P 2019).
  */
@@ -18,7 +18,7 @@ enum {
     TARGETS_MAX = 96,
     ATTEMPTS = 3,
     CONFIRMATIONS = 16, /* that it is not left to chance */
-    AREA_TIMES = 2, /* the lines are drawn from so many times what fits: the bits of the index that
+    AREA_TIMES = 2, /* the lines are chosen from so many times what fits: the bits of the index that
                        l1_sets resolves */
     SHARE = 4,      /* all but one in so many of the lines that fit are loaded */
     PARTS = 8,      /* of which one is left out at first */
@@ -32,7 +32,7 @@ struct draw {
 };
 
 struct scratch {
-    struct pb_bench *bench;
+    struct pb_session *session;
     const struct pb_search *search;
     struct pb_recording *recording;
     uint64_t *chase;
@@ -65,9 +65,9 @@ static enum pb_status evicts(const struct scratch *scratch, uint64_t target,
     spec.warm = count;
     scratch->chase[count++] = target + WORD_BYTES;
     spec.offset_count = count;
-    status = pb_chase_take(scratch->bench, &spec, scratch->recording, &result, err);
+    status = pb_chase_take(scratch->session, &spec, scratch->recording, &result, err);
     if (status == PB_OK)
-        *evicts_out = pb_search_is_miss(scratch->bench, search,
+        *evicts_out = pb_search_is_miss(scratch->session, search,
                                         scratch->recording->series.latency_cycles[result.first]);
     return status;
 }
@@ -142,13 +142,13 @@ static enum pb_status find(const struct scratch *scratch, uint64_t *lines, size_
 }
 
 /* Again with other lines where a latency was not what it looked like. */
-enum pb_status pb_eviction_group_find(struct pb_bench *bench, const struct pb_search *search,
+enum pb_status pb_eviction_group_find(struct pb_session *session, const struct pb_search *search,
                                       struct pb_recording *recording,
                                       struct pb_eviction_group *group_out, struct pb_error *err)
 {
     size_t count = (size_t)(AREA_TIMES * search->fits_bytes / search->stride_bytes);
     uint64_t *lines = malloc((2 * count + 2) * sizeof(*lines)); /* chases: a target at both ends */
-    struct scratch scratch = {bench, search, recording, lines};
+    struct scratch scratch = {session, search, recording, lines};
     enum pb_status status = PB_NOT_FOUND;
 
     if (lines == NULL)
@@ -157,7 +157,7 @@ enum pb_status pb_eviction_group_find(struct pb_bench *bench, const struct pb_se
     for (uint64_t attempt = 0; attempt < ATTEMPTS && status == PB_NOT_FOUND; attempt++) {
         for (size_t i = 0; i < count; i++)
             lines[i] = i * search->stride_bytes;
-        pb_order_shuffle(lines, count, bench->seed + attempt);
+        pb_order_shuffle(lines, count, session->seed + attempt);
         status = find(&scratch, lines, count, group_out, err);
     }
     group_out->area_bytes = AREA_TIMES * search->fits_bytes;

@@ -19,7 +19,7 @@ struct pb_eviction_group {
  * search: with fits_bytes and stride_bytes as pb_search_from_hints() leaves them. PB_NOT_FOUND: no
  * line is evicted by others that fit all the same, or it is left to chance.
  */
-enum pb_status pb_eviction_group_find(struct pb_bench *bench, const struct pb_search *search,
+enum pb_status pb_eviction_group_find(struct pb_session *session, const struct pb_search *search,
                                       struct pb_recording *recording,
                                       struct pb_eviction_group *group_out, struct pb_error *err);
 

@@ -60,7 +60,7 @@ struct sweep {
     double enough_seconds; /* the same */
 };
 
-static enum pb_status open_grid(const struct pb_bench *bench, const struct shapes *shapes,
+static enum pb_status open_grid(const struct pb_session *session, const struct shapes *shapes,
                                 struct pb_matrix *matrix, const char *description,
                                 struct pb_error *err)
 {
@@ -72,14 +72,14 @@ static enum pb_status open_grid(const struct pb_bench *bench, const struct shape
     };
 
     for (size_t i = 0; i < shapes->cta_count; i++)
-        ctas[i] = shapes->ctas[i] * bench->info.sm_count;
+        ctas[i] = shapes->ctas[i] * session->info.sm_count;
     return pb_grid_open(matrix, axes, 3, "byte/s", description, err);
 }
 
-uint64_t pb_stream_bytes(const struct pb_bench *bench)
+uint64_t pb_stream_bytes(const struct pb_session *session)
 {
-    uint64_t bytes = 8 * bench->info.l2_bytes, least = (uint64_t)64 << 20;
-    uint64_t most = bench->info.memory_free_bytes / 4;
+    uint64_t bytes = 8 * session->info.l2_bytes, least = (uint64_t)64 << 20;
+    uint64_t most = session->info.memory_free_bytes / 4;
 
     bytes = bytes < least ? least : bytes;
     bytes = bytes > most ? most : bytes;
@@ -107,18 +107,18 @@ static uint32_t passes_for(double pass_seconds)
     return passes < PASSES_MAX ? (uint32_t)passes : PASSES_MAX;
 }
 
-enum pb_status pb_stream_take(struct pb_bench *bench, const struct pb_stream *stream,
+enum pb_status pb_stream_take(struct pb_session *session, const struct pb_stream *stream,
                               struct pb_recording *recording, double *bytes_per_s_out,
                               struct pb_error *err)
 {
     struct pb_stream again = *stream;
     struct pb_stream_result result;
-    enum pb_status status = bench->device->ops->stream(bench->device, stream, &result, err);
+    enum pb_status status = session->device->ops->stream(session->device, stream, &result, err);
 
     if (status == PB_OK && result.seconds < least_seconds && stream->repeats < PASSES_MAX) {
         note_mismatches(stream, &result, recording);
         again.repeats = passes_for(result.seconds / stream->repeats);
-        status = bench->device->ops->stream(bench->device, &again, &result, err);
+        status = session->device->ops->stream(session->device, &again, &result, err);
     }
     if (status != PB_OK)
         return status;
@@ -127,19 +127,20 @@ enum pb_status pb_stream_take(struct pb_bench *bench, const struct pb_stream *st
     return PB_OK;
 }
 
-static void keep_best(struct pb_bench *bench, const struct pb_stream *stream, double bytes_per_s)
+static void keep_best(struct pb_session *session, const struct pb_stream *stream,
+                      double bytes_per_s)
 {
-    if (stream->kind != PB_STREAM_COPY || !(bytes_per_s > bench->best_copy_bytes_per_s))
+    if (stream->kind != PB_STREAM_COPY || !(bytes_per_s > session->best_copy_bytes_per_s))
         return;
-    bench->best_copy = *stream;
-    bench->best_copy_bytes_per_s = bytes_per_s;
+    session->best_copy = *stream;
+    session->best_copy_bytes_per_s = bytes_per_s;
 }
 
-static enum pb_status take_all(struct pb_bench *bench, const struct sweep *sweep,
+static enum pb_status take_all(struct pb_session *session, const struct sweep *sweep,
                                struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_matrix *matrix = &recording->matrix;
-    enum pb_status status = open_grid(bench, sweep->shapes, matrix, sweep->description, err);
+    enum pb_status status = open_grid(session, sweep->shapes, matrix, sweep->description, err);
 
     for (size_t i = 0; status == PB_OK && i < pb_matrix_size(matrix); i++) {
         size_t at[PB_MATRIX_RANK_MAX];
@@ -153,102 +154,104 @@ static enum pb_status take_all(struct pb_bench *bench, const struct sweep *sweep
         stream.cta_count = (uint32_t)matrix->axes[0].values[at[0]];
         stream.cta_size = (uint32_t)matrix->axes[1].values[at[1]];
         stream.ilp = (uint32_t)matrix->axes[2].values[at[2]];
-        if (stream.cta_size > bench->info.max_threads_per_cta)
+        if (stream.cta_size > session->info.max_threads_per_cta)
             continue;
         status =
-            pb_grid_forgive(pb_stream_take(bench, &stream, recording, &matrix->values[i], err));
+            pb_grid_forgive(pb_stream_take(session, &stream, recording, &matrix->values[i], err));
         if (sweep->shapes == &all_shapes)
-            keep_best(bench, &stream, matrix->values[i]);
+            keep_best(session, &stream, matrix->values[i]);
     }
     return status;
 }
 
-static enum pb_status sweep_all(struct pb_bench *bench, enum pb_stream_kind kind,
+static enum pb_status sweep_all(struct pb_session *session, enum pb_stream_kind kind,
                                 uint32_t word_bytes, const char *description,
                                 struct pb_recording *recording, struct pb_error *err)
 {
     const struct sweep sweep = {.kind = kind,
                                 .word_bytes = word_bytes,
-                                .bytes = pb_stream_bytes(bench),
+                                .bytes = pb_stream_bytes(session),
                                 .shapes = &all_shapes,
                                 .description = description,
                                 .repeats = kind == PB_STREAM_COPY && word_bytes == 4 ? 2 : 1,
                                 .enough_seconds = enough_seconds};
 
-    return take_all(bench, &sweep, recording, err);
+    return take_all(session, &sweep, recording, err);
 }
 
 /* 4 GiB, or an eighth of what is free. */
-static enum pb_status sweep_large(struct pb_bench *bench, enum pb_stream_kind kind,
+static enum pb_status sweep_large(struct pb_session *session, enum pb_stream_kind kind,
                                   const char *description, struct pb_recording *recording,
                                   struct pb_error *err)
 {
     const uint64_t most = (uint64_t)4 << 30, step = (uint64_t)1 << 20;
-    uint64_t room = bench->info.memory_free_bytes / 8 / step * step;
+    uint64_t available = session->info.memory_free_bytes / 8 / step * step;
     const struct sweep sweep = {.kind = kind,
                                 .word_bytes = 16,
-                                .bytes = room < most ? room : most,
+                                .bytes = available < most ? available : most,
                                 .shapes = &large_shapes,
                                 .description = description,
                                 .repeats = LARGE_REPEATS};
 
-    if (sweep.bytes <= pb_stream_bytes(bench))
+    if (sweep.bytes <= pb_stream_bytes(session))
         return pb_fail(err, PB_UNSUPPORTED,
                        "too little free memory for arrays larger than those of the other tests");
-    return take_all(bench, &sweep, recording, err);
+    return take_all(session, &sweep, recording, err);
 }
 
-enum pb_status pb_test_global_copy(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_global_copy(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_error *err)
 {
-    return sweep_all(bench, PB_STREAM_COPY, 4, "copy throughput, read and written", recording, err);
-}
-
-enum pb_status pb_test_global_read(struct pb_bench *bench, struct pb_recording *recording,
-                                   struct pb_error *err)
-{
-    return sweep_all(bench, PB_STREAM_READ, 4, "read throughput", recording, err);
-}
-
-enum pb_status pb_test_global_write(struct pb_bench *bench, struct pb_recording *recording,
-                                    struct pb_error *err)
-{
-    return sweep_all(bench, PB_STREAM_WRITE, 4, "write throughput", recording, err);
-}
-
-enum pb_status pb_test_global_copy16(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err)
-{
-    return sweep_all(bench, PB_STREAM_COPY, 16, "copy throughput, read and written", recording,
+    return sweep_all(session, PB_STREAM_COPY, 4, "copy throughput, read and written", recording,
                      err);
 }
 
-enum pb_status pb_test_global_read16(struct pb_bench *bench, struct pb_recording *recording,
-                                     struct pb_error *err)
+enum pb_status pb_test_global_read(struct pb_session *session, struct pb_recording *recording,
+                                   struct pb_error *err)
 {
-    return sweep_all(bench, PB_STREAM_READ, 16, "read throughput", recording, err);
+    return sweep_all(session, PB_STREAM_READ, 4, "read throughput", recording, err);
 }
 
-enum pb_status pb_test_global_write16(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_global_write(struct pb_session *session, struct pb_recording *recording,
+                                    struct pb_error *err)
+{
+    return sweep_all(session, PB_STREAM_WRITE, 4, "write throughput", recording, err);
+}
+
+enum pb_status pb_test_global_copy16(struct pb_session *session, struct pb_recording *recording,
+                                     struct pb_error *err)
+{
+    return sweep_all(session, PB_STREAM_COPY, 16, "copy throughput, read and written", recording,
+                     err);
+}
+
+enum pb_status pb_test_global_read16(struct pb_session *session, struct pb_recording *recording,
+                                     struct pb_error *err)
+{
+    return sweep_all(session, PB_STREAM_READ, 16, "read throughput", recording, err);
+}
+
+enum pb_status pb_test_global_write16(struct pb_session *session, struct pb_recording *recording,
                                       struct pb_error *err)
 {
-    return sweep_all(bench, PB_STREAM_WRITE, 16, "write throughput", recording, err);
+    return sweep_all(session, PB_STREAM_WRITE, 16, "write throughput", recording, err);
 }
 
-enum pb_status pb_test_large_copy16(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_large_copy16(struct pb_session *session, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    return sweep_large(bench, PB_STREAM_COPY, "copy throughput, read and written", recording, err);
+    return sweep_large(session, PB_STREAM_COPY, "copy throughput, read and written", recording,
+                       err);
 }
 
-enum pb_status pb_test_large_read16(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_large_read16(struct pb_session *session, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    return sweep_large(bench, PB_STREAM_READ, "read throughput", recording, err);
+    return sweep_large(session, PB_STREAM_READ, "read throughput", recording, err);
 }
 
-enum pb_status pb_test_large_write16(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_large_write16(struct pb_session *session, struct pb_recording *recording,
                                      struct pb_error *err)
 {
-    return sweep_large(bench, PB_STREAM_WRITE, "write throughput", recording, err);
+    return sweep_large(session, PB_STREAM_WRITE, "write throughput", recording, err);
 }

@@ -59,7 +59,7 @@ enum pb_status pb_grid_report_shortage(const struct pb_grid_shortage *shortage, 
         return PB_OK;
     if (shortage->count == count)
         return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %s", shortage->first.message);
-    if (recording->message[0] == '\0') /* unless there is worse to tell */
+    if (recording->message[0] == '\0') /* unless there is worse to report */
         snprintf(recording->message, sizeof(recording->message),
                  "too little free memory for %zu of %zu points: %s", shortage->count, count,
                  shortage->first.message);

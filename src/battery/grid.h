@@ -29,7 +29,8 @@ struct pb_grid_axis {
     {                                                                                              \
         (name), "", (description), NULL, NULL, (count)                                             \
     }
-#define PB_GRID_SMS(bench) PB_GRID_COUNTED("sm", "streaming multiprocessor", (bench)->info.sm_count)
+#define PB_GRID_SMS(session)                                                                       \
+    PB_GRID_COUNTED("sm", "streaming multiprocessor", (session)->info.sm_count)
 
 /* Powers of two, as most axes have them. */
 extern const double pb_grid_powers[11]; /* 1 … 1024 */

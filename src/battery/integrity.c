@@ -36,19 +36,20 @@ static enum pb_status file(const struct pb_pattern_result *result, struct pb_rec
     return PB_OK;
 }
 
-enum pb_status pb_test_memory_integrity(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_memory_integrity(struct pb_session *session, struct pb_recording *recording,
                                         struct pb_error *err)
 {
-    bool is_full = bench->battery == PB_FULL;
-    uint64_t screen = screen_bytes < bench->info.memory_free_bytes / 2
+    bool is_full = session->battery == PB_FULL;
+    uint64_t screen = screen_bytes < session->info.memory_free_bytes / 2
                           ? screen_bytes
-                          : bench->info.memory_free_bytes / 2;
+                          : session->info.memory_free_bytes / 2;
     struct pb_pattern pattern = {.bytes = is_full ? 0 : screen - screen % 4096,
-                                 .seed = bench->seed,
+                                 .seed = session->seed,
                                  .passes = is_full ? PASSES_FULL : PASSES};
     struct pb_error cause = PB_ERROR_INIT;
     struct pb_pattern_result result;
-    enum pb_status status = bench->device->ops->pattern(bench->device, &pattern, &result, &cause);
+    enum pb_status status =
+        session->device->ops->pattern(session->device, &pattern, &result, &cause);
 
     if (status == PB_NO_MEMORY) /* others hold it: no fault of this device */
         return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %s", cause.message);

@@ -19,19 +19,19 @@ enum {
     SMALL_MAX_BYTES = 1024
 };
 
-static size_t pairs_of(const struct pb_bench *bench, enum pb_path path)
+static size_t pairs_of(const struct pb_session *session, enum pb_path path)
 {
-    uint64_t room = bench->info.memory_free_bytes / 2, pairs;
+    uint64_t available = session->info.memory_free_bytes / 2, pairs;
 
     if (path == PB_PATH_SHARED)
-        room = bench->info.shared_per_cta_bytes / 2;
+        available = session->info.shared_per_cta_bytes / 2;
     if (path == PB_PATH_CONSTANT)
-        room = bench->info.constant_bytes;
-    pairs = room / LARGE_BYTES;
+        available = session->info.constant_bytes;
+    pairs = available / LARGE_BYTES;
     return pairs < PAIRS ? (size_t)pairs : PAIRS;
 }
 
-static enum pb_status take(struct pb_bench *bench, enum pb_path path, size_t pairs,
+static enum pb_status take(struct pb_session *session, enum pb_path path, size_t pairs,
                            uint64_t small_bytes, struct pb_recording *recording,
                            struct pb_error *err)
 {
@@ -51,19 +51,19 @@ static enum pb_status take(struct pb_bench *bench, enum pb_path path, size_t pai
         offsets[2 * i] = i * LARGE_BYTES;
         offsets[2 * i + 1] = i * LARGE_BYTES + small_bytes;
     }
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
-static enum pb_status jump(struct pb_bench *bench, enum pb_path path,
+static enum pb_status jump(struct pb_session *session, enum pb_path path,
                            struct pb_recording *recording, struct pb_error *err)
 {
-    size_t pairs = pairs_of(bench, path);
+    size_t pairs = pairs_of(session, path);
 
     if (pairs == 0)
         return pb_fail(err, PB_UNSUPPORTED, "no room for a pair of loads over %s",
                        pb_path_name(path));
     for (uint64_t s = SMALL_MIN_BYTES; s <= SMALL_MAX_BYTES; s *= 2) {
-        enum pb_status status = take(bench, path, pairs, s, recording, err);
+        enum pb_status status = take(session, path, pairs, s, recording, err);
 
         if (status != PB_OK)
             return status;
@@ -71,26 +71,26 @@ static enum pb_status jump(struct pb_bench *bench, enum pb_path path,
     return PB_OK;
 }
 
-enum pb_status pb_test_jump_global(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_jump_global(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_error *err)
 {
-    return jump(bench, PB_PATH_GLOBAL_CA, recording, err);
+    return jump(session, PB_PATH_GLOBAL_CA, recording, err);
 }
 
-enum pb_status pb_test_jump_texture(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_jump_texture(struct pb_session *session, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    return jump(bench, PB_PATH_TEXTURE, recording, err);
+    return jump(session, PB_PATH_TEXTURE, recording, err);
 }
 
-enum pb_status pb_test_jump_constant(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_jump_constant(struct pb_session *session, struct pb_recording *recording,
                                      struct pb_error *err)
 {
-    return jump(bench, PB_PATH_CONSTANT, recording, err);
+    return jump(session, PB_PATH_CONSTANT, recording, err);
 }
 
-enum pb_status pb_test_jump_shared(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_jump_shared(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_error *err)
 {
-    return jump(bench, PB_PATH_SHARED, recording, err);
+    return jump(session, PB_PATH_SHARED, recording, err);
 }

@@ -11,13 +11,14 @@
  * Where the home is: an atomic is done there, and takes longer from the other side. Before each
  * reading all SMs write the array, and each line is read but once: so none has been copied to the
  * side of the SM that reads. Limits: a piece of 4 KiB has one home; where less than nine tenths of
- * them do, or latencies are not of two classes, there are no two sides to tell apart.
+ * them do, or latencies are not of two classes, there are no two sides to distinguish.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "battery/grid.h"
 #include "battery/tests.h"
+#include "core/compare.h"
 
 enum { HOMES = 2, QUANTITIES = 3, LATENCY = 0, ALONE = 1, TOGETHER = 2 };
 enum {
@@ -43,13 +44,6 @@ struct reading {
     bool *is_near;        /* [sm_count] the home `near` is on its side */
 };
 
-static int compare(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 /* Number i of the pieces but the last one of each page. */
 static uint32_t candidate(size_t i)
 {
@@ -62,7 +56,7 @@ static uint32_t candidate(size_t i)
  * Atomics of SM 0 to the first and the last line of every candidate: latency_out[candidate_count]
  * [2]. One slot more, behind the array, so that the memory is enough for all that comes.
  */
-static enum pb_status touch_pieces(struct pb_bench *bench, const struct pieces *pieces,
+static enum pb_status touch_pieces(struct pb_session *session, const struct pieces *pieces,
                                    uint32_t *latency_out, struct pb_error *err)
 {
     const uint32_t sm = 0;
@@ -82,7 +76,7 @@ static enum pb_status touch_pieces(struct pb_bench *bench, const struct pieces *
         offsets[i] = (uint64_t)candidate(i / 2) * PB_WORK_PIECE_BYTES +
                      i % 2 * (PB_WORK_PIECE_BYTES - LINE_BYTES);
     offsets[count] = pieces->bytes + PB_WORK_PIECES_PAGE * PB_WORK_PIECE_BYTES;
-    status = bench->device->ops->map(bench->device, &map, latency_out, err);
+    status = session->device->ops->map(session->device, &map, latency_out, err);
     free(offsets);
     return status;
 }
@@ -95,7 +89,7 @@ static uint32_t find_middle(const uint32_t *latency, size_t count, uint32_t *scr
 
     for (size_t i = 0; i < count; i++)
         scratch[i] = latency[i];
-    qsort(scratch, count, sizeof(*scratch), compare);
+    qsort(scratch, count, sizeof(*scratch), pb_compare_uint32);
     low = scratch[count / 10];
     high = scratch[count - 1 - count / 10];
     inner_low = low + (high - low) * 2 / 5;
@@ -131,7 +125,7 @@ static enum pb_status sort_pieces(const uint32_t *latency, uint32_t middle, stru
     return PB_OK;
 }
 
-static enum pb_status find_pieces(struct pb_bench *bench, struct pieces *pieces,
+static enum pb_status find_pieces(struct pb_session *session, struct pieces *pieces,
                                   struct pb_error *err)
 {
     size_t count = 2 * pieces->candidate_count;
@@ -143,7 +137,7 @@ static enum pb_status find_pieces(struct pb_bench *bench, struct pieces *pieces,
     if (latency == NULL || scratch == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", count);
     else
-        status = touch_pieces(bench, pieces, latency, err);
+        status = touch_pieces(session, pieces, latency, err);
     if (status == PB_OK) {
         middle = find_middle(latency, count, scratch);
         status = middle == 0 ? pb_fail(err, PB_UNSUPPORTED,
@@ -156,18 +150,18 @@ static enum pb_status find_pieces(struct pb_bench *bench, struct pieces *pieces,
 }
 
 /* Where each SM's cells of a quantity begin. */
-static double *cells(const struct pb_bench *bench, struct pb_recording *recording, size_t home,
+static double *cells(const struct pb_session *session, struct pb_recording *recording, size_t home,
                      size_t quantity)
 {
-    return recording->matrix.values + (home * QUANTITIES + quantity) * bench->info.sm_count;
+    return recording->matrix.values + (home * QUANTITIES + quantity) * session->info.sm_count;
 }
 
 /* Atomics of every SM to some lines of both homes: which of them is its own. */
-static enum pb_status take_latencies(struct pb_bench *bench, const struct pieces *pieces,
+static enum pb_status take_latencies(struct pb_session *session, const struct pieces *pieces,
                                      struct reading *reading, struct pb_recording *recording,
                                      struct pb_error *err)
 {
-    size_t sm_count = bench->info.sm_count;
+    size_t sm_count = session->info.sm_count;
     uint64_t offsets[HOMES * SAMPLE];
     uint32_t *latency = malloc(sm_count * HOMES * SAMPLE * sizeof(*latency));
     const struct pb_map map = {.touch = PB_TOUCH_ATOMIC,
@@ -183,23 +177,23 @@ static enum pb_status take_latencies(struct pb_bench *bench, const struct pieces
             offsets[home * SAMPLE + i] =
                 (uint64_t)PB_WORK_PIECE_BYTES *
                 pieces->numbers[pieces->first[home] + i * pieces->count[home] / SAMPLE];
-    status = bench->device->ops->map(bench->device, &map, latency, err);
+    status = session->device->ops->map(session->device, &map, latency, err);
     for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++) {
         for (size_t home = 0; home < HOMES; home++) {
             uint32_t *own = latency + (sm * HOMES + home) * SAMPLE;
 
-            qsort(own, SAMPLE, sizeof(*own), compare);
-            cells(bench, recording, home, LATENCY)[sm] = own[SAMPLE / 2];
+            qsort(own, SAMPLE, sizeof(*own), pb_compare_uint32);
+            cells(session, recording, home, LATENCY)[sm] = own[SAMPLE / 2];
         }
         reading->is_near[sm] =
-            cells(bench, recording, 0, LATENCY)[sm] < cells(bench, recording, 1, LATENCY)[sm];
+            cells(session, recording, 0, LATENCY)[sm] < cells(session, recording, 1, LATENCY)[sm];
     }
     free(latency);
     return status;
 }
 
-static enum pb_status read_pieces(struct pb_bench *bench, const struct pieces *pieces, int64_t sm,
-                                  struct reading *reading, struct pb_error *err)
+static enum pb_status read_pieces(struct pb_session *session, const struct pieces *pieces,
+                                  int64_t sm, struct reading *reading, struct pb_error *err)
 {
     const struct pb_work work = {.kind = PB_WORK_PIECES,
                                  .word_bytes = 16,
@@ -210,7 +204,7 @@ static enum pb_status read_pieces(struct pb_bench *bench, const struct pieces *p
                                  .piece_count = pieces->first[1] + pieces->count[1],
                                  .spans = (const uint32_t(*)[2])reading->spans};
 
-    return bench->device->ops->work(bench->device, &work, reading->cycles, err);
+    return session->device->ops->work(session->device, &work, reading->cycles, err);
 }
 
 static double rate_of(const struct reading *reading, size_t sm)
@@ -218,31 +212,31 @@ static double rate_of(const struct reading *reading, size_t sm)
     return (double)reading->spans[sm][1] * PB_WORK_PIECE_BYTES / (double)reading->cycles[sm];
 }
 
-static enum pb_status take_alone(struct pb_bench *bench, const struct pieces *pieces,
+static enum pb_status take_alone(struct pb_session *session, const struct pieces *pieces,
                                  struct reading *reading, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
-    for (size_t i = 0; i < HOMES * (size_t)bench->info.sm_count && status == PB_OK; i++) {
+    for (size_t i = 0; i < HOMES * (size_t)session->info.sm_count && status == PB_OK; i++) {
         size_t home = i % HOMES, sm = i / HOMES, count = pieces->count[home];
 
         count = count < ALONE_PIECES ? count : ALONE_PIECES;
         reading->spans[sm][0] = (uint32_t)pieces->first[home];
         reading->spans[sm][1] = (uint32_t)(count - count % PB_WORK_PIECES_STEP);
-        status = read_pieces(bench, pieces, (int64_t)sm, reading, err);
+        status = read_pieces(session, pieces, (int64_t)sm, reading, err);
         if (status == PB_OK)
-            cells(bench, recording, home, ALONE)[sm] = rate_of(reading, sm);
+            cells(session, recording, home, ALONE)[sm] = rate_of(reading, sm);
     }
     return status;
 }
 
 /* All SMs at once, each from its own side or from the other one; a piece is read by one of them. */
-static enum pb_status take_together(struct pb_bench *bench, const struct pieces *pieces,
+static enum pb_status take_together(struct pb_session *session, const struct pieces *pieces,
                                     bool from_own, struct reading *reading,
                                     struct pb_recording *recording, struct pb_error *err)
 {
-    size_t sm_count = bench->info.sm_count, readers[HOMES] = {0}, next[HOMES] = {0};
+    size_t sm_count = session->info.sm_count, readers[HOMES] = {0}, next[HOMES] = {0};
     enum pb_status status;
 
     for (size_t sm = 0; sm < sm_count; sm++)
@@ -257,14 +251,14 @@ static enum pb_status take_together(struct pb_bench *bench, const struct pieces 
         reading->spans[sm][0] = (uint32_t)(pieces->first[home] + next[home]++ * share);
         reading->spans[sm][1] = (uint32_t)share;
     }
-    status = read_pieces(bench, pieces, -1, reading, err);
+    status = read_pieces(session, pieces, -1, reading, err);
     for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++)
-        cells(bench, recording, reading->is_near[sm] != from_own, TOGETHER)[sm] =
+        cells(session, recording, reading->is_near[sm] != from_own, TOGETHER)[sm] =
             rate_of(reading, sm);
     return status;
 }
 
-static enum pb_status take_all(struct pb_bench *bench, struct pieces *pieces,
+static enum pb_status take_all(struct pb_session *session, struct pieces *pieces,
                                struct reading *reading, struct pb_recording *recording,
                                struct pb_error *err)
 {
@@ -273,30 +267,30 @@ static enum pb_status take_all(struct pb_bench *bench, struct pieces *pieces,
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("home", "side of L2 that the lines are at home on, as SM 0 sees it", homes),
         PB_GRID_LABELS("quantity", "cycle, byte/cycle, byte/cycle", quantities),
-        PB_GRID_SMS(bench),
+        PB_GRID_SMS(session),
     };
-    enum pb_status status = find_pieces(bench, pieces, err);
+    enum pb_status status = find_pieces(session, pieces, err);
 
     if (status == PB_OK)
         status = pb_grid_open(&recording->matrix, axes, 3, "by quantity",
                               "read from L2 by an SM, by where the lines are at home", err);
     if (status == PB_OK)
-        status = take_latencies(bench, pieces, reading, recording, err);
+        status = take_latencies(session, pieces, reading, recording, err);
     if (status == PB_OK)
-        status = take_alone(bench, pieces, reading, recording, err);
+        status = take_alone(session, pieces, reading, recording, err);
     if (status == PB_OK)
-        status = take_together(bench, pieces, true, reading, recording, err);
+        status = take_together(session, pieces, true, reading, recording, err);
     if (status == PB_OK)
-        status = take_together(bench, pieces, false, reading, recording, err);
+        status = take_together(session, pieces, false, reading, recording, err);
     return status;
 }
 
-enum pb_status pb_test_l2_side_read(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_l2_side_read(struct pb_session *session, struct pb_recording *recording,
                                     struct pb_error *err)
 {
     const uint64_t page_bytes = (uint64_t)PB_WORK_PIECES_PAGE * PB_WORK_PIECE_BYTES;
-    size_t sm_count = bench->info.sm_count;
-    uint64_t pages = bench->info.l2_bytes / 2 / page_bytes;
+    size_t sm_count = session->info.sm_count;
+    uint64_t pages = session->info.l2_bytes / 2 / page_bytes;
     struct pieces pieces = {0};
     struct reading reading;
     enum pb_status status;
@@ -304,7 +298,7 @@ enum pb_status pb_test_l2_side_read(struct pb_bench *bench, struct pb_recording 
     pages = pages < PAGES_MAX ? pages : PAGES_MAX;
     if (pages < PAGES_MIN)
         return pb_fail(err, PB_UNSUPPORTED, "an L2 of %llu bytes: too small to read its sides",
-                       (unsigned long long)bench->info.l2_bytes);
+                       (unsigned long long)session->info.l2_bytes);
     pieces.bytes = pages * page_bytes;
     pieces.candidate_count = pages * (PB_WORK_PIECES_PAGE - 1);
     pieces.numbers = malloc(pieces.candidate_count * sizeof(*pieces.numbers));
@@ -315,7 +309,7 @@ enum pb_status pb_test_l2_side_read(struct pb_bench *bench, struct pb_recording 
         reading.is_near == NULL)
         status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", sm_count);
     else
-        status = take_all(bench, &pieces, &reading, recording, err);
+        status = take_all(session, &pieces, &reading, recording, err);
     free(reading.is_near);
     free(reading.cycles);
     free(reading.spans);

@@ -24,10 +24,10 @@ enum { SIZES = 9, SIZE_MAX_CTAS = 16, LAUNCHES = 8 };
  */
 static const double sizes[SIZES] = {2, 3, 4, 6, 8, 10, 12, 14, 16};
 
-static enum pb_status open_clusters(const struct pb_bench *bench, struct pb_matrix *matrix,
+static enum pb_status open_clusters(const struct pb_session *session, struct pb_matrix *matrix,
                                     struct pb_error *err)
 {
-    size_t most = bench->info.sm_count / (size_t)sizes[0];
+    size_t most = session->info.sm_count / (size_t)sizes[0];
     const struct pb_grid_axis axes[] = {
         PB_GRID_VALUES("size", "", "CTAs of a cluster", sizes),
         PB_GRID_COUNTED("launch", "launches, one after the other", LAUNCHES),
@@ -39,35 +39,36 @@ static enum pb_status open_clusters(const struct pb_bench *bench, struct pb_matr
 }
 
 /* One launch of as many clusters as there are SMs for; what there are none of stays NaN. */
-static enum pb_status take_clusters(struct pb_bench *bench, uint32_t size, uint32_t *sms,
+static enum pb_status take_clusters(struct pb_session *session, uint32_t size, uint32_t *sms,
                                     size_t cluster_axis, double *values_out, struct pb_error *err)
 {
-    struct pb_cluster cluster = {.size = size, .count = bench->info.sm_count / size};
+    struct pb_cluster cluster = {.size = size, .count = session->info.sm_count / size};
     enum pb_status status = PB_OK;
 
     if (cluster.count == 0 || cluster.count > cluster_axis)
         return PB_OK;
-    status = bench->device->ops->cluster(bench->device, &cluster, sms, err);
+    status = session->device->ops->cluster(session->device, &cluster, sms, err);
     for (size_t i = 0; status == PB_OK && i < cluster.count * size; i++)
         values_out[i / size * SIZE_MAX_CTAS + i % size] = sms[i];
     return status;
 }
 
-enum pb_status pb_test_sm_clusters(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_sm_clusters(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_error *err)
 {
     struct pb_matrix *matrix = &recording->matrix;
-    uint32_t *sms = calloc(bench->info.sm_count + 1, sizeof(*sms));
+    uint32_t *sms = calloc(session->info.sm_count + 1, sizeof(*sms));
     enum pb_status status;
     size_t taken = 0;
 
     if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", bench->info.sm_count);
-    status = open_clusters(bench, matrix, err);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs",
+                       session->info.sm_count);
+    status = open_clusters(session, matrix, err);
     for (size_t i = 0; i < SIZES * LAUNCHES && status == PB_OK; i++) {
         size_t most = matrix->axes[2].length;
 
-        status = take_clusters(bench, (uint32_t)sizes[i / LAUNCHES], sms, most,
+        status = take_clusters(session, (uint32_t)sizes[i / LAUNCHES], sms, most,
                                matrix->values + i * most * SIZE_MAX_CTAS, err);
         taken += status == PB_OK;
         status = pb_grid_forgive(status);
@@ -90,32 +91,32 @@ static void list_pairs(uint32_t sm_count, uint32_t (*sms_out)[2])
         }
 }
 
-static enum pb_status open_pairs(const struct pb_bench *bench, struct pb_matrix *matrix,
+static enum pb_status open_pairs(const struct pb_session *session, struct pb_matrix *matrix,
                                  struct pb_error *err)
 {
     static const char *const kinds[] = {"read", "write", "atomic", "constant", "translate"};
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("kind", "what both SMs do", kinds),
-        PB_GRID_SMS(bench),
-        PB_GRID_COUNTED("other", "the SM that works at the same time", bench->info.sm_count),
+        PB_GRID_SMS(session),
+        PB_GRID_COUNTED("other", "the SM that works at the same time", session->info.sm_count),
     };
 
     return pb_grid_open(matrix, axes, 3, "cycle", "until the SM has moved its data", err);
 }
 
-static enum pb_status take_pairs(struct pb_bench *bench, struct pb_pair *pair, uint32_t *cycles,
+static enum pb_status take_pairs(struct pb_session *session, struct pb_pair *pair, uint32_t *cycles,
                                  struct pb_matrix *matrix, struct pb_error *err)
 {
     static const enum pb_pair_kind kinds[] = {PB_PAIR_READ, PB_PAIR_WRITE, PB_PAIR_ATOMIC,
                                               PB_PAIR_CONSTANT, PB_PAIR_TRANSLATE};
-    size_t sm_count = bench->info.sm_count;
+    size_t sm_count = session->info.sm_count;
     enum pb_status status = PB_OK;
 
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]) && status == PB_OK; k++) {
         double *values = matrix->values + k * sm_count * sm_count;
 
         pair->kind = kinds[k];
-        status = bench->device->ops->pair(bench->device, pair, cycles, err);
+        status = session->device->ops->pair(session->device, pair, cycles, err);
         for (size_t i = 0; i < pair->count && status == PB_OK; i++) {
             const uint32_t *sms = pair->sms[i];
 
@@ -126,20 +127,20 @@ static enum pb_status take_pairs(struct pb_bench *bench, struct pb_pair *pair, u
     return status;
 }
 
-enum pb_status pb_test_sm_pairs(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_sm_pairs(struct pb_session *session, struct pb_recording *recording,
                                 struct pb_error *err)
 {
-    size_t sm_count = bench->info.sm_count, count = sm_count * (sm_count + 1) / 2;
+    size_t sm_count = session->info.sm_count, count = sm_count * (sm_count + 1) / 2;
     uint32_t(*sms)[2] = malloc(count * sizeof(*sms));
     uint32_t *cycles = malloc(2 * count * sizeof(*cycles));
     struct pb_pair pair = {.sms = (const uint32_t(*)[2])sms, .count = count};
-    enum pb_status status = open_pairs(bench, &recording->matrix, err);
+    enum pb_status status = open_pairs(session, &recording->matrix, err);
 
     if (status == PB_OK && (sms == NULL || cycles == NULL))
         status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pairs of SMs", count);
     if (status == PB_OK) {
         list_pairs((uint32_t)sm_count, sms);
-        status = take_pairs(bench, &pair, cycles, &recording->matrix, err);
+        status = take_pairs(session, &pair, cycles, &recording->matrix, err);
     }
     free(cycles);
     free(sms);

@@ -27,7 +27,7 @@ struct turns {
 };
 
 /* The commonest distance between two misses of the cold chase; 0 where there is none. */
-static uint64_t fetch_distance(const struct pb_bench *bench, const struct pb_search *search,
+static uint64_t fetch_distance(const struct pb_session *session, const struct pb_search *search,
                                const struct pb_recording *recording,
                                const struct pb_chase_result *cold)
 {
@@ -35,7 +35,7 @@ static uint64_t fetch_distance(const struct pb_bench *bench, const struct pb_sea
     size_t seen[COLD_BYTES / WORD_BYTES] = {0}, last = 0, best = 0;
 
     for (size_t i = 1; i < cold->count; i++) {
-        if (latency[i] - bench->overhead_cycles < search->miss_low_cycles)
+        if (latency[i] - session->overhead_cycles < search->miss_low_cycles)
             continue;
         seen[i - last]++;
         last = i;
@@ -46,7 +46,7 @@ static uint64_t fetch_distance(const struct pb_bench *bench, const struct pb_sea
     return best * WORD_BYTES;
 }
 
-static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_cold(struct pb_session *session, const struct pb_search *search,
                                 const char *phase, const uint64_t *offsets,
                                 struct pb_recording *recording, uint64_t *distance_bytes_out,
                                 struct pb_error *err)
@@ -62,10 +62,10 @@ static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *
                                  .prefill = !search->target->chip_wide,
                                  .flush = search->target->chip_wide};
     struct pb_chase_result cold;
-    enum pb_status status = pb_chase_take(bench, &spec, recording, &cold, err);
+    enum pb_status status = pb_chase_take(session, &spec, recording, &cold, err);
 
     if (status == PB_OK)
-        *distance_bytes_out = fetch_distance(bench, search, recording, &cold);
+        *distance_bytes_out = fetch_distance(session, search, recording, &cold);
     return status;
 }
 
@@ -73,18 +73,18 @@ static enum pb_status take_cold(struct pb_bench *bench, const struct pb_search *
  * What a miss fetches: the distance of misses from either end, where nothing ran ahead; 32 where
  * neither shows one.
  */
-static enum pb_status take_cold_both(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_cold_both(struct pb_session *session, const struct pb_search *search,
                                      struct pb_recording *recording, uint64_t *sector_bytes_out,
                                      struct pb_error *err)
 {
     enum { WORDS = COLD_BYTES / WORD_BYTES };
     uint64_t offsets[WORDS], forward = 0, backward = 0;
-    enum pb_status status = take_cold(bench, search, "cold", NULL, recording, &forward, err);
+    enum pb_status status = take_cold(session, search, "cold", NULL, recording, &forward, err);
 
     for (uint64_t i = 0; i < WORDS; i++)
         offsets[i] = (WORDS - 1 - i) * WORD_BYTES;
     if (status == PB_OK)
-        status = take_cold(bench, search, "backward", offsets, recording, &backward, err);
+        status = take_cold(session, search, "backward", offsets, recording, &backward, err);
     if (status != PB_OK)
         return status;
     if (forward == 0 || (backward > 0 && backward < forward))
@@ -93,7 +93,7 @@ static enum pb_status take_cold_both(struct pb_bench *bench, const struct pb_sea
     return PB_OK;
 }
 
-static enum pb_status take_steady(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_steady(struct pb_session *session, const struct pb_search *search,
                                   const char *phase, uint64_t repeat, uint64_t footprint_bytes,
                                   uint64_t stride_bytes, struct pb_recording *recording,
                                   struct pb_chase_result *result_out, struct pb_error *err)
@@ -106,19 +106,19 @@ static enum pb_status take_steady(struct pb_bench *bench, const struct pb_search
     spec.order = PB_ORDER_SEQUENTIAL; /* neighbours must follow each other */
     if (pb_chase_slots(&spec) > STEADY_LOADS)
         spec.record = STEADY_LOADS;
-    return pb_chase_take(bench, &spec, recording, result_out, err);
+    return pb_chase_take(session, &spec, recording, result_out, err);
 }
 
 /* Access i of two chases that are alike: did it miss in both, in neither, or is that open? */
 enum outcome { HIT, MISS, OPEN };
 
-static enum outcome outcome_of(const struct pb_bench *bench, const struct pb_search *search,
+static enum outcome outcome_of(const struct pb_session *session, const struct pb_search *search,
                                const struct pb_recording *recording,
                                const struct pb_chase_result specs[2], size_t i)
 {
     const uint32_t *latency = recording->series.latency_cycles;
-    bool first = pb_search_is_miss(bench, search, latency[specs[0].first + i]);
-    bool second = pb_search_is_miss(bench, search, latency[specs[1].first + i]);
+    bool first = pb_search_is_miss(session, search, latency[specs[0].first + i]);
+    bool second = pb_search_is_miss(session, search, latency[specs[1].first + i]);
 
     if (first != second)
         return OPEN;
@@ -126,7 +126,7 @@ static enum outcome outcome_of(const struct pb_bench *bench, const struct pb_sea
 }
 
 /* Counts by their alignment the addresses where hits turn into misses or back, in both chases. */
-static void count_turns(const struct pb_bench *bench, const struct pb_search *search,
+static void count_turns(const struct pb_session *session, const struct pb_search *search,
                         const struct pb_recording *recording, const struct pb_chase_result specs[2],
                         struct turns *turns)
 {
@@ -134,7 +134,7 @@ static void count_turns(const struct pb_bench *bench, const struct pb_search *se
     enum outcome before = OPEN;
 
     for (size_t i = 0; i < specs[0].count; i++) {
-        enum outcome here = outcome_of(bench, search, recording, specs, i);
+        enum outcome here = outcome_of(session, search, recording, specs, i);
         unsigned alignment = 0;
         bool is_turn = here != before && here != OPEN && before != OPEN && index[i] > index[i - 1];
 
@@ -161,20 +161,20 @@ static uint64_t alignment_of(const struct turns *turns)
 }
 
 /* The same chase twice; of a sampled cache once, which then stands for both. */
-static enum pb_status take_overflow_chases(struct pb_bench *bench, const struct pb_search *search,
-                                           uint64_t footprint_bytes, uint64_t sector_bytes,
-                                           struct pb_recording *recording,
+static enum pb_status take_overflow_chases(struct pb_session *session,
+                                           const struct pb_search *search, uint64_t footprint_bytes,
+                                           uint64_t sector_bytes, struct pb_recording *recording,
                                            struct pb_chase_result chases_out[2],
                                            struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < 2 && search->exact && status == PB_OK; i++)
-        status = take_steady(bench, search, "overflow", i, footprint_bytes, sector_bytes, recording,
-                             &chases_out[i], err);
+        status = take_steady(session, search, "overflow", i, footprint_bytes, sector_bytes,
+                             recording, &chases_out[i], err);
     if (search->exact)
         return status;
-    status = pb_search_sampled(bench, search, footprint_bytes, sector_bytes, recording,
+    status = pb_search_sampled(session, search, footprint_bytes, sector_bytes, recording,
                                &chases_out[0], err);
     chases_out[1] = chases_out[0];
     return status;
@@ -187,7 +187,7 @@ static uint64_t whole_lines(uint64_t bytes)
     return bytes < LONGEST_LINE ? bytes : bytes / LONGEST_LINE * LONGEST_LINE;
 }
 
-static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_overflow(struct pb_session *session, const struct pb_search *search,
                                     uint64_t sector_bytes, struct pb_recording *recording,
                                     uint64_t *alignment_bytes_out, struct pb_error *err)
 {
@@ -207,12 +207,12 @@ static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_sear
 
     for (size_t i = 0; i < sizeof(footprints) / sizeof(footprints[0]); i++) {
         struct pb_chase_result specs[2];
-        enum pb_status status =
-            take_overflow_chases(bench, search, footprints[i], sector_bytes, recording, specs, err);
+        enum pb_status status = take_overflow_chases(session, search, footprints[i], sector_bytes,
+                                                     recording, specs, err);
 
         if (status != PB_OK)
             return status;
-        count_turns(bench, search, recording, specs, &turns);
+        count_turns(session, search, recording, specs, &turns);
     }
     *alignment_bytes_out = alignment_of(&turns);
     return PB_OK;
@@ -220,7 +220,7 @@ static enum pb_status take_overflow(struct pb_bench *bench, const struct pb_sear
 
 /* *overflow_bytes_out: the largest stride that does not fit; the least one where all fit. A cache
  * whose first set is soon full leaves no room for long strides. */
-static enum pb_status take_strides(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_strides(struct pb_session *session, const struct pb_search *search,
                                    uint64_t sector_bytes, struct pb_recording *recording,
                                    uint64_t *overflow_bytes_out, struct pb_error *err)
 {
@@ -228,12 +228,12 @@ static enum pb_status take_strides(struct pb_bench *bench, const struct pb_searc
 
     for (int i = 0; i < STRIDE_STEPS && sector_bytes << i <= footprint; i++) {
         struct pb_chase_result spec;
-        enum pb_status status = take_steady(bench, search, "stride", 0, footprint,
+        enum pb_status status = take_steady(session, search, "stride", 0, footprint,
                                             sector_bytes << i, recording, &spec, err);
 
         if (status != PB_OK)
             return status;
-        if (pb_chase_count_between(bench, recording, &spec, search->miss_low_cycles,
+        if (pb_chase_count_between(session, recording, &spec, search->miss_low_cycles,
                                    search->miss_high_cycles) > spec.count / 64)
             largest = sector_bytes << i;
     }
@@ -241,14 +241,14 @@ static enum pb_status take_strides(struct pb_bench *bench, const struct pb_searc
     return PB_OK;
 }
 
-static enum pb_status find_edge(struct pb_bench *bench, struct pb_search *search,
+static enum pb_status find_edge(struct pb_session *session, struct pb_search *search,
                                 struct pb_recording *recording, struct pb_error *err)
 {
-    struct pb_hints *hints = &bench->hints[search->cache];
+    struct pb_hints *hints = &session->hints[search->cache];
     enum pb_status status = PB_OK;
 
     if (hints->edge_bytes == 0) {
-        status = pb_search_edge(bench, search, recording, err);
+        status = pb_search_edge(session, search, recording, err);
         if (status == PB_OK && search->overflows_bytes > 0)
             hints->edge_bytes = search->fits_bytes;
     }
@@ -256,88 +256,88 @@ static enum pb_status find_edge(struct pb_bench *bench, struct pb_search *search
     return status;
 }
 
-enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
+enum pb_status pb_search_line(struct pb_session *session, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t sector_bytes = 0, alignment_bytes = 0, overflow_bytes = 0;
-    enum pb_status status = take_cold_both(bench, search, recording, &sector_bytes, err);
+    enum pb_status status = take_cold_both(session, search, recording, &sector_bytes, err);
 
     if (status == PB_OK)
-        status = find_edge(bench, search, recording, err);
+        status = find_edge(session, search, recording, err);
     if (status != PB_OK || search->fits_bytes == 0)
         return status;
-    status = take_overflow(bench, search, sector_bytes, recording, &alignment_bytes, err);
+    status = take_overflow(session, search, sector_bytes, recording, &alignment_bytes, err);
     if (status == PB_OK)
-        status = take_strides(bench, search, sector_bytes, recording, &overflow_bytes, err);
+        status = take_strides(session, search, sector_bytes, recording, &overflow_bytes, err);
     if (status == PB_OK)
-        bench->hints[search->cache].line_bytes =
+        session->hints[search->cache].line_bytes =
             alignment_bytes < overflow_bytes ? alignment_bytes : overflow_bytes;
     return status;
 }
 
-static enum pb_status line(struct pb_bench *bench, enum pb_cache cache,
+static enum pb_status line(struct pb_session *session, enum pb_cache cache,
                            struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_search search;
     enum pb_status status;
 
-    pb_search_begin(bench, cache, &search);
-    status = pb_search_references(bench, &search, recording, err);
+    pb_search_begin(session, cache, &search);
+    status = pb_search_references(session, &search, recording, err);
     if (status == PB_OK)
-        status = pb_search_line(bench, &search, recording, err);
-    if (status == PB_OK && bench->hints[cache].edge_bytes == 0)
+        status = pb_search_line(session, &search, recording, err);
+    if (status == PB_OK && session->hints[cache].edge_bytes == 0)
         PB_TEXT_SET(recording->message,
                     "no misses up to the limit: only the cold pass was recorded");
     return status;
 }
 
-enum pb_status pb_test_l1_line(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_l1_line(struct pb_session *session, struct pb_recording *recording,
                                struct pb_error *err)
 {
-    return line(bench, PB_CACHE_L1, recording, err);
+    return line(session, PB_CACHE_L1, recording, err);
 }
 
-enum pb_status pb_test_readonly_line(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_readonly_line(struct pb_session *session, struct pb_recording *recording,
                                      struct pb_error *err)
 {
-    return line(bench, PB_CACHE_READONLY, recording, err);
+    return line(session, PB_CACHE_READONLY, recording, err);
 }
 
-enum pb_status pb_test_texture_line(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_texture_line(struct pb_session *session, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    return line(bench, PB_CACHE_TEXTURE, recording, err);
+    return line(session, PB_CACHE_TEXTURE, recording, err);
 }
 
-enum pb_status pb_test_constant_line(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_constant_line(struct pb_session *session, struct pb_recording *recording,
                                      struct pb_error *err)
 {
-    return line(bench, PB_CACHE_CONSTANT, recording, err);
+    return line(session, PB_CACHE_CONSTANT, recording, err);
 }
 
-enum pb_status pb_test_l2_line(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_l2_line(struct pb_session *session, struct pb_recording *recording,
                                struct pb_error *err)
 {
-    return line(bench, PB_CACHE_L2, recording, err);
+    return line(session, PB_CACHE_L2, recording, err);
 }
 
-enum pb_status pb_test_constant_l15_line(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_constant_l15_line(struct pb_session *session, struct pb_recording *recording,
                                          struct pb_error *err)
 {
-    return line(bench, PB_CACHE_CONSTANT_L15, recording, err);
+    return line(session, PB_CACHE_CONSTANT_L15, recording, err);
 }
 
-enum pb_status pb_search_from_hints(struct pb_bench *bench, enum pb_cache cache,
+enum pb_status pb_search_from_hints(struct pb_session *session, enum pb_cache cache,
                                     struct pb_search *search, struct pb_recording *recording,
                                     struct pb_error *err)
 {
-    const struct pb_hints *hints = &bench->hints[cache];
+    const struct pb_hints *hints = &session->hints[cache];
     enum pb_status status;
 
-    pb_search_begin(bench, cache, search);
-    status = pb_search_references(bench, search, recording, err);
+    pb_search_begin(session, cache, search);
+    status = pb_search_references(session, search, recording, err);
     if (status == PB_OK && (hints->edge_bytes == 0 || hints->line_bytes == 0))
-        status = pb_search_line(bench, search, recording, err);
+        status = pb_search_line(session, search, recording, err);
     if (status != PB_OK)
         return status;
     if (hints->edge_bytes == 0 || hints->line_bytes == 0)

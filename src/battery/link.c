@@ -7,7 +7,7 @@
  *                  ns of one of 4 bytes
  *
  * Quantities of host_latency are the median and the least of the repeats. Words that arrive wrong
- * are told in the message, and so are transfers larger than the memory that is free.
+ * are counted in the message, and so are transfers larger than the memory that is free.
  *
  * Who reads a peer's memory takes a share of it, and gets what is left beside the peer's own work:
  * both would be measured wrong. So the GPUs of a node meet for peer_link, and while one of them
@@ -22,10 +22,10 @@
 #include "battery/tests.h"
 #include "core/time.h"
 
-enum pb_status pb_bench_barrier(struct pb_bench *bench, const char *test, int64_t number,
-                                int64_t *count_out, struct pb_error *err)
+enum pb_status pb_session_barrier(struct pb_session *session, const char *test, int64_t number,
+                                  int64_t *count_out, struct pb_error *err)
 {
-    const struct pb_node_links *links = &bench->links;
+    const struct pb_node_links *links = &session->links;
     double start = pb_time_monotonic_seconds();
     enum pb_status status;
 
@@ -34,27 +34,28 @@ enum pb_status pb_bench_barrier(struct pb_bench *bench, const char *test, int64_
         return PB_OK;
     }
     status = links->barrier(links->context, test, number, count_out, err);
-    bench->waited_seconds += pb_time_monotonic_seconds() - start;
+    session->waited_seconds += pb_time_monotonic_seconds() - start;
     return status;
 }
 
-enum pb_status pb_bench_await_links(struct pb_bench *bench, const char *test, struct pb_error *err)
+enum pb_status pb_session_await_links(struct pb_session *session, const char *test,
+                                      struct pb_error *err)
 {
-    const struct pb_node_links *links = &bench->links;
+    const struct pb_node_links *links = &session->links;
     double start = pb_time_monotonic_seconds();
     enum pb_status status;
 
     if (links->await_links == NULL)
         return PB_OK;
     status = links->await_links(links->context, test, err);
-    bench->waited_seconds += pb_time_monotonic_seconds() - start;
+    session->waited_seconds += pb_time_monotonic_seconds() - start;
     return status;
 }
 
 enum {
     SMALL_REPEATS = 16,
     LARGE_REPEATS = 4,
-    PEER_REPEATS = 32,     /* a peer that nobody uses is slow to begin with */
+    PEER_REPEATS = 32,     /* an idle peer is slow to begin with */
     SMALL_BYTES = 1 << 20, /* up to here */
     WORD_BYTES = 4,
     QUICK_SIZES = 4 /* up to 64 MiB */
@@ -72,11 +73,11 @@ struct pb_link pb_link_host(size_t direction, size_t memory, uint64_t bytes)
                             .bytes = bytes};
 }
 
-enum pb_status pb_link_take(struct pb_bench *bench, const struct pb_link *link,
+enum pb_status pb_link_take(struct pb_session *session, const struct pb_link *link,
                             struct pb_recording *recording, struct pb_link_result *result_out,
                             struct pb_error *err)
 {
-    enum pb_status status = bench->device->ops->link(bench->device, link, result_out, err);
+    enum pb_status status = session->device->ops->link(session->device, link, result_out, err);
 
     if (status == PB_OK && result_out->mismatch_count > 0)
         snprintf(recording->message, sizeof(recording->message),
@@ -85,7 +86,7 @@ enum pb_status pb_link_take(struct pb_bench *bench, const struct pb_link *link,
     return status;
 }
 
-static enum pb_status take(struct pb_bench *bench, struct pb_link *link,
+static enum pb_status take(struct pb_session *session, struct pb_link *link,
                            struct pb_recording *recording, struct pb_link_result *result_out,
                            struct pb_error *err)
 {
@@ -93,10 +94,10 @@ static enum pb_status take(struct pb_bench *bench, struct pb_link *link,
         link->repeats = SMALL_REPEATS;
     else
         link->repeats = link->kind == PB_LINK_FROM_PEER ? PEER_REPEATS : LARGE_REPEATS;
-    return pb_link_take(bench, link, recording, result_out, err);
+    return pb_link_take(session, link, recording, result_out, err);
 }
 
-enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_host_link(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     struct pb_grid_axis axes[] = {
@@ -108,7 +109,7 @@ enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *re
     struct pb_grid_shortage shortage = PB_GRID_ENOUGH;
     enum pb_status status;
 
-    if (bench->battery == PB_QUICK)
+    if (session->battery == PB_QUICK)
         axes[2].length = QUICK_SIZES;
     status = pb_grid_open(matrix, axes, 3, "byte/s", "throughput of one transfer", err);
     for (size_t i = 0; status == PB_OK && i < pb_matrix_size(matrix); i++) {
@@ -119,7 +120,7 @@ enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *re
 
         pb_grid_place(matrix, i, at);
         link = pb_link_host(at[0], at[1], (uint64_t)sizes[at[2]]);
-        status = take(bench, &link, recording, &result, &cause);
+        status = take(session, &link, recording, &result, &cause);
         if (status == PB_OK)
             matrix->values[i] = (double)link.bytes / result.seconds;
         status = pb_grid_forgive_shortage(&shortage, pb_grid_forgive(status), &cause, err);
@@ -129,7 +130,7 @@ enum pb_status pb_test_host_link(struct pb_bench *bench, struct pb_recording *re
                : pb_grid_report_shortage(&shortage, pb_matrix_size(matrix), recording, err);
 }
 
-enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_host_latency(struct pb_session *session, struct pb_recording *recording,
                                     struct pb_error *err)
 {
     static const char *const quantities[] = {"median", "least"};
@@ -149,7 +150,7 @@ enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording 
 
         pb_grid_place(matrix, i, at);
         link = pb_link_host(at[0], at[1], WORD_BYTES);
-        status = take(bench, &link, recording, &result, err);
+        status = take(session, &link, recording, &result, err);
         if (status == PB_OK) {
             matrix->values[i] = 1e9 * result.seconds;
             matrix->values[i + 1] = 1e9 * result.least_seconds;
@@ -160,10 +161,10 @@ enum pb_status pb_test_host_latency(struct pb_bench *bench, struct pb_recording 
 }
 
 /* The devices of the node, this one among them; to be freed. */
-static enum pb_status list_node(const struct pb_bench *bench, struct pb_device_entry **all_out,
+static enum pb_status list_node(const struct pb_session *session, struct pb_device_entry **all_out,
                                 size_t *count_out, struct pb_error *err)
 {
-    const struct pb_device *device = bench->device;
+    const struct pb_device *device = session->device;
     struct pb_device_entry *all;
 
     if (device->node == NULL)
@@ -178,20 +179,20 @@ static enum pb_status list_node(const struct pb_bench *bench, struct pb_device_e
     return PB_OK;
 }
 
-enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **peers_out,
+enum pb_status pb_link_peers(struct pb_session *session, struct pb_device_entry **peers_out,
                              size_t *count_out, struct pb_error *err)
 {
     struct pb_device_entry *all = NULL, *peers;
     size_t count = 0, self = 0, kept = 0;
     enum pb_status status;
 
-    if (pb_uuid_is_instance(bench->info.uuid))
+    if (pb_uuid_is_instance(session->info.uuid))
         return pb_fail(err, PB_UNSUPPORTED, "a MIG instance reads no other device's memory");
-    status = list_node(bench, &all, &count, err);
+    status = list_node(session, &all, &count, err);
     if (status != PB_OK)
         return status;
     peers = calloc(count + 1, sizeof(*peers));
-    while (self < count && strcmp(all[self].uuid, bench->info.uuid) != 0)
+    while (self < count && strcmp(all[self].uuid, session->info.uuid) != 0)
         self++;
     for (size_t i = 1; peers != NULL && i <= count && kept < PB_LINK_PEERS_MAX; i++)
         if ((self + i) % count != self && !pb_uuid_is_instance(all[(self + i) % count].uuid))
@@ -228,25 +229,25 @@ enum pb_status pb_link_open_grid(const struct pb_device_entry *peers, size_t cou
     return pb_grid_open(matrix, axes, 2, unit, description, err);
 }
 
-static enum pb_status take_peer(struct pb_bench *bench, const char *uuid,
+static enum pb_status take_peer(struct pb_session *session, const char *uuid,
                                 struct pb_recording *recording, double *bytes_per_s_out,
                                 double *latency_ns_out, struct pb_error *err)
 {
     struct pb_link link = {.kind = PB_LINK_FROM_PEER, .peer = uuid, .bytes = PB_LINK_BULK_BYTES};
     struct pb_link_result result;
-    enum pb_status status = take(bench, &link, recording, &result, err);
+    enum pb_status status = take(session, &link, recording, &result, err);
 
     if (status == PB_OK)
         *bytes_per_s_out = (double)link.bytes / result.seconds;
     link.bytes = WORD_BYTES;
     if (status == PB_OK)
-        status = take(bench, &link, recording, &result, err);
+        status = take(session, &link, recording, &result, err);
     if (status == PB_OK)
         *latency_ns_out = 1e9 * result.seconds;
     return status;
 }
 
-static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_entry *peers,
+static enum pb_status take_peers(struct pb_session *session, const struct pb_device_entry *peers,
                                  size_t count, struct pb_recording *recording, struct pb_error *err)
 {
     static const char *const quantities[] = {"bandwidth", "latency"};
@@ -262,7 +263,7 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
     for (size_t i = 0; status == PB_OK && i < count; i++) {
         double *row = recording->matrix.values + 2 * i;
 
-        status = take_peer(bench, peers[i].uuid, recording, &row[0], &row[1], &cause);
+        status = take_peer(session, peers[i].uuid, recording, &row[0], &row[1], &cause);
         reached += status == PB_OK;
         status = pb_grid_forgive_shortage(&shortage, pb_grid_forgive(status), &cause, err);
     }
@@ -278,34 +279,34 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
  * there; so it comes when all have met and before any of the turns. Who cannot be read shows later.
  * Who is late opens the ways in its turn.
  */
-static enum pb_status open_ways(struct pb_bench *bench, const struct pb_device_entry *peers,
+static enum pb_status open_ways(struct pb_session *session, const struct pb_device_entry *peers,
                                 size_t count, struct pb_recording *recording, struct pb_error *err)
 {
     int64_t device_count;
-    enum pb_status status = pb_bench_barrier(bench, recording->name, 0, &device_count, err);
+    enum pb_status status = pb_session_barrier(session, recording->name, 0, &device_count, err);
 
     for (size_t i = 0; status == PB_OK && device_count > 0 && i < count; i++) {
         const struct pb_link link = {
             .kind = PB_LINK_FROM_PEER, .peer = peers[i].uuid, .bytes = WORD_BYTES, .repeats = 1};
         struct pb_link_result result;
 
-        status = pb_link_take(bench, &link, recording, &result, err);
+        status = pb_link_take(session, &link, recording, &result, err);
         status = status == PB_LOST ? status : PB_OK;
     }
     return status;
 }
 
-enum pb_status pb_link_await_peers(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_link_await_peers(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_device_entry **peers_out, size_t *count_out,
                                    struct pb_error *err)
 {
     struct pb_device_entry *peers = NULL;
-    enum pb_status status = pb_link_peers(bench, &peers, count_out, err);
+    enum pb_status status = pb_link_peers(session, &peers, count_out, err);
 
     if (status == PB_OK)
-        status = open_ways(bench, peers, *count_out, recording, err);
+        status = open_ways(session, peers, *count_out, recording, err);
     if (status == PB_OK)
-        status = pb_bench_await_links(bench, recording->name, err);
+        status = pb_session_await_links(session, recording->name, err);
     if (status == PB_OK)
         *peers_out = peers;
     else
@@ -313,15 +314,15 @@ enum pb_status pb_link_await_peers(struct pb_bench *bench, struct pb_recording *
     return status;
 }
 
-enum pb_status pb_test_peer_link(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_peer_link(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     struct pb_device_entry *peers = NULL;
     size_t count = 0;
-    enum pb_status status = pb_link_await_peers(bench, recording, &peers, &count, err);
+    enum pb_status status = pb_link_await_peers(session, recording, &peers, &count, err);
 
     if (status == PB_OK)
-        status = take_peers(bench, peers, count, recording, err);
+        status = take_peers(session, peers, count, recording, err);
     free(peers);
     return status;
 }

@@ -14,8 +14,8 @@ extern const char *const pb_link_memories[2];   /* pageable, pinned */
 /* A transfer between host and device. */
 struct pb_link pb_link_host(size_t direction, size_t memory, uint64_t bytes);
 
-/* Makes link->repeats transfers; words that arrive wrong are told in the message. */
-enum pb_status pb_link_take(struct pb_bench *bench, const struct pb_link *link,
+/* Makes link->repeats transfers; words that arrive wrong are counted in the message. */
+enum pb_status pb_link_take(struct pb_session *session, const struct pb_link *link,
                             struct pb_recording *recording, struct pb_link_result *result_out,
                             struct pb_error *err);
 
@@ -23,14 +23,14 @@ enum pb_status pb_link_take(struct pb_bench *bench, const struct pb_link *link,
  * The node's other devices, *count_out of *peers_out, to be freed; those after this one in the list
  * of all come first. MIG instances are and have none. PB_UNSUPPORTED: there are none.
  */
-enum pb_status pb_link_peers(struct pb_bench *bench, struct pb_device_entry **peers_out,
+enum pb_status pb_link_peers(struct pb_session *session, struct pb_device_entry **peers_out,
                              size_t *count_out, struct pb_error *err);
 
 /*
  * The same for a test in which one GPU after the other measures while the rest are at rest: waits
  * until all have met, opens the ways to the peers, and waits for this GPU's turn.
  */
-enum pb_status pb_link_await_peers(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_link_await_peers(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_device_entry **peers_out, size_t *count_out,
                                    struct pb_error *err);
 

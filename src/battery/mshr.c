@@ -24,11 +24,11 @@ static const double every[LOADS_MAX] = {
     25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48};
 
 /* The slowest warp of one burst; *cycles_out stays as it is where the device cannot do it. */
-static enum pb_status take(struct pb_bench *bench, const struct pb_burst *burst, double *cycles_out,
-                           struct pb_error *err)
+static enum pb_status take(struct pb_session *session, const struct pb_burst *burst,
+                           double *cycles_out, struct pb_error *err)
 {
     uint32_t cycles[COUNT_MAX] = {0}, slowest = 0;
-    enum pb_status status = bench->device->ops->burst(bench->device, burst, cycles, err);
+    enum pb_status status = session->device->ops->burst(session->device, burst, cycles, err);
 
     if (status != PB_OK)
         return pb_grid_forgive(status);
@@ -38,7 +38,7 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_burst *burst,
     return PB_OK;
 }
 
-enum pb_status pb_test_mshr(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_mshr(struct pb_session *session, struct pb_recording *recording,
                             struct pb_error *err)
 {
     static const double lanes[] = {1, 8, 32};
@@ -62,20 +62,20 @@ enum pb_status pb_test_mshr(struct pb_bench *bench, struct pb_recording *recordi
         burst.lanes = (uint32_t)lanes[at[1]];
         burst.warps = (uint32_t)warps[at[2]];
         burst.loads = (uint32_t)every[at[3]];
-        status = take(bench, &burst, &matrix->values[i], err);
+        status = take(session, &burst, &matrix->values[i], err);
     }
     return status;
 }
 
 /* A few times, sorted; false in *measured_out where the device cannot do it. */
-static enum pb_status repeat(struct pb_bench *bench, const struct pb_burst *burst,
+static enum pb_status repeat(struct pb_session *session, const struct pb_burst *burst,
                              double sorted_out[REPEATS], bool *measured_out, struct pb_error *err)
 {
     *measured_out = false;
     for (size_t i = 0; i < REPEATS; i++) {
         double cycles = -1;
         size_t place = i;
-        enum pb_status status = take(bench, burst, &cycles, err);
+        enum pb_status status = take(session, burst, &cycles, err);
 
         if (status != PB_OK || cycles < 0)
             return status;
@@ -95,7 +95,7 @@ struct fine {
     void (*set)(struct pb_burst *burst, uint32_t coarse, uint32_t every);
 };
 
-static enum pb_status take_fine(struct pb_bench *bench, const struct fine *fine,
+static enum pb_status take_fine(struct pb_session *session, const struct fine *fine,
                                 struct pb_recording *recording, struct pb_error *err)
 {
     const struct pb_grid_axis axes[] = {
@@ -119,7 +119,7 @@ static enum pb_status take_fine(struct pb_bench *bench, const struct fine *fine,
         burst.flush = at[1] == 1;
         burst.lanes = burst.warps = burst.loads = 1;
         fine->set(&burst, (uint32_t)fine->coarse.values[at[2]], (uint32_t)every[at[3]]);
-        status = repeat(bench, &burst, sorted, &is_measured, err);
+        status = repeat(session, &burst, sorted, &is_measured, err);
         if (status == PB_OK && is_measured) {
             matrix->values[i] = sorted[0];
             matrix->values[cells + i] = sorted[REPEATS / 2];
@@ -146,32 +146,32 @@ static void set_warps_lanes(struct pb_burst *burst, uint32_t warps, uint32_t lan
     burst->lanes = lanes;
 }
 
-enum pb_status pb_test_mshr_loads(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_mshr_loads(struct pb_session *session, struct pb_recording *recording,
                                   struct pb_error *err)
 {
     static const double lanes[] = {1, 2, 4, 8, 16, 32};
     const struct fine fine = {PB_GRID_VALUES("lanes", "", "threads of the warp that load", lanes),
                               "loads", "independent loads of a thread", LOADS_MAX, set_lanes_loads};
 
-    return take_fine(bench, &fine, recording, err);
+    return take_fine(session, &fine, recording, err);
 }
 
-enum pb_status pb_test_mshr_warps(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_mshr_warps(struct pb_session *session, struct pb_recording *recording,
                                   struct pb_error *err)
 {
     static const double loads[] = {1, 2, 4, 8, 16, 32};
     const struct fine fine = {PB_GRID_VALUES("loads", "", "independent loads of a thread", loads),
                               "warps", "warps of the one CTA", COUNT_MAX, set_loads_warps};
 
-    return take_fine(bench, &fine, recording, err);
+    return take_fine(session, &fine, recording, err);
 }
 
-enum pb_status pb_test_mshr_lanes(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_mshr_lanes(struct pb_session *session, struct pb_recording *recording,
                                   struct pb_error *err)
 {
     static const double warps[] = {1, 2, 4, 8, 16, 32};
     const struct fine fine = {PB_GRID_VALUES("warps", "", "warps of the one CTA", warps), "lanes",
                               "threads of a warp that load", COUNT_MAX, set_warps_lanes};
 
-    return take_fine(bench, &fine, recording, err);
+    return take_fine(session, &fine, recording, err);
 }

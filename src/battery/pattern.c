@@ -70,13 +70,13 @@ struct plan {
 };
 
 /* Much memory: far-reaching TLBs, and an L2 of two sides. */
-static struct shape large_shape(uint64_t room)
+static struct shape large_shape(uint64_t available)
 {
     struct shape shape = {.page_bytes = 32 * mib,
                           .near_pages = {1024, 256, 64},
                           .fresh_rounds = 128, /* DRAM's latencies scatter by a quarter */
                           .fresh_bytes = mib / 256};
-    uint64_t pages = (room - reserve_bytes) / shape.page_bytes;
+    uint64_t pages = (available - reserve_bytes) / shape.page_bytes;
 
     shape.pages = (size_t)(pages < 4096 ? pages : 4096);
     for (size_t i = 0; i < NEARS; i++)
@@ -85,7 +85,7 @@ static struct shape large_shape(uint64_t room)
     return shape;
 }
 
-static struct shape small_shape(uint64_t room, uint64_t page_bytes)
+static struct shape small_shape(uint64_t available, uint64_t page_bytes)
 {
     struct shape shape = {.page_bytes = page_bytes,
                           .pages = 96,
@@ -95,7 +95,7 @@ static struct shape small_shape(uint64_t room, uint64_t page_bytes)
 
     if (page_bytes > 2 * mib) /* active pages change among them: M16 5.2 */
         return shape;
-    shape.switches = (size_t)(room / active_bytes);
+    shape.switches = (size_t)(available / active_bytes);
     shape.switches = shape.switches > 0 ? shape.switches - 1 : 0;
     if (shape.switches > SWITCHES_MAX)
         shape.switches = SWITCHES_MAX;
@@ -210,8 +210,9 @@ static enum pb_status file_slice(const struct pb_series *whole, const struct sli
                             whole->index_bytes + first, err);
 }
 
-static enum pb_status take_path(struct pb_bench *bench, const struct plan *plan, enum pb_path path,
-                                struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_path(struct pb_session *session, const struct plan *plan,
+                                enum pb_path path, struct pb_recording *recording,
+                                struct pb_error *err)
 {
     struct pb_recording whole = {.sm_id = -1};
     struct pb_chase_spec spec = {.path = path,
@@ -228,7 +229,7 @@ static enum pb_status take_path(struct pb_bench *bench, const struct plan *plan,
     for (size_t i = 0; i < plan->count; i++)
         if (plan->offset_bytes[i] >= spec.footprint_bytes)
             spec.footprint_bytes = plan->offset_bytes[i] + WORD_BYTES;
-    status = pb_chase_take(bench, &spec, &whole, NULL, err);
+    status = pb_chase_take(session, &spec, &whole, NULL, err);
     for (size_t i = 0; i < plan->slice_count && status == PB_OK; i++) {
         status = file_slice(&whole.series, &plan->slices[i], first, recording, err);
         first += plan->slices[i].count;
@@ -238,7 +239,7 @@ static enum pb_status take_path(struct pb_bench *bench, const struct plan *plan,
     return status;
 }
 
-static enum pb_status take_shape(struct pb_bench *bench, const struct shape *shape,
+static enum pb_status take_shape(struct pb_session *session, const struct shape *shape,
                                  struct pb_recording *recording, struct pb_error *err)
 {
     struct plan plan = {.shape = *shape};
@@ -249,45 +250,45 @@ static enum pb_status take_shape(struct pb_bench *bench, const struct shape *sha
     if (plan.offset_bytes == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu slots", most);
     lay_out(&plan);
-    status = take_path(bench, &plan, PB_PATH_GLOBAL_CG, recording, err);
+    status = take_path(session, &plan, PB_PATH_GLOBAL_CG, recording, err);
     if (status == PB_OK)
-        status = take_path(bench, &plan, PB_PATH_GLOBAL_CA, recording, err);
+        status = take_path(session, &plan, PB_PATH_GLOBAL_CA, recording, err);
     free(plan.offset_bytes);
     return status;
 }
 
-static enum pb_status take_room(struct pb_bench *bench, uint64_t room_bytes,
-                                struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_available(struct pb_session *session, uint64_t available_bytes,
+                                     struct pb_recording *recording, struct pb_error *err)
 {
-    struct shape shape = small_shape(room_bytes, 2 * mib);
+    struct shape shape = small_shape(available_bytes, 2 * mib);
     enum pb_status status;
 
-    if (room_bytes >= large_bytes) {
-        shape = large_shape(room_bytes);
-        return take_shape(bench, &shape, recording, err);
+    if (available_bytes >= large_bytes) {
+        shape = large_shape(available_bytes);
+        return take_shape(session, &shape, recording, err);
     }
-    if (shape.pages * shape.page_bytes > room_bytes)
+    if (shape.pages * shape.page_bytes > available_bytes)
         return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
-                       (unsigned long long)room_bytes);
-    status = take_shape(bench, &shape, recording, err);
+                       (unsigned long long)available_bytes);
+    status = take_shape(session, &shape, recording, err);
     for (uint64_t page = 4 * mib; page <= 32 * mib && status == PB_OK; page *= 2) {
-        shape = small_shape(room_bytes, page);
-        if (shape.pages * page <= room_bytes)
-            status = take_shape(bench, &shape, recording, err);
+        shape = small_shape(available_bytes, page);
+        if (shape.pages * page <= available_bytes)
+            status = take_shape(session, &shape, recording, err);
     }
     return status;
 }
 
 /* Where less memory is free than there was, half of it must do. */
-enum pb_status pb_test_latency_pattern(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_latency_pattern(struct pb_session *session, struct pb_recording *recording,
                                        struct pb_error *err)
 {
-    uint64_t room_bytes = bench->info.memory_free_bytes;
-    enum pb_status status = take_room(bench, room_bytes, recording, err);
+    uint64_t available_bytes = session->info.memory_free_bytes;
+    enum pb_status status = take_available(session, available_bytes, recording, err);
 
-    while (status == PB_NO_MEMORY && room_bytes > active_bytes) {
-        room_bytes /= 2;
-        status = take_room(bench, room_bytes, recording, err);
+    while (status == PB_NO_MEMORY && available_bytes > active_bytes) {
+        available_bytes /= 2;
+        status = take_available(session, available_bytes, recording, err);
     }
     return status;
 }

@@ -39,7 +39,7 @@ static struct pb_chase chase_of(const char *uuid, const uint64_t *offsets, enum 
 }
 
 /* All cells of a peer: values[PATHS][STATES][LINES]. */
-static enum pb_status chase_peer(struct pb_bench *bench, const char *uuid, double *values,
+static enum pb_status chase_peer(struct pb_session *session, const char *uuid, double *values,
                                  struct pb_error *err)
 {
     uint64_t offsets[LINES], indices[LINES];
@@ -48,20 +48,20 @@ static enum pb_status chase_peer(struct pb_bench *bench, const char *uuid, doubl
 
     for (size_t i = 0; i < LINES; i++)
         offsets[i] = i * line_step_bytes;
-    pb_order_shuffle(offsets, LINES, bench->seed);
+    pb_order_shuffle(offsets, LINES, session->seed);
     for (size_t i = 0; i < PATHS * STATES && status == PB_OK; i++) {
         struct pb_chase chase = chase_of(uuid, offsets, paths[i / STATES], i % STATES);
         struct pb_chase_trace trace = {
             .latency_cycles = latency, .index_bytes = indices, .sm_id = -1};
 
-        status = bench->device->ops->chase(bench->device, &chase, &trace, err);
+        status = session->device->ops->chase(session->device, &chase, &trace, err);
         for (size_t j = 0; j < LINES && status == PB_OK; j++)
             values[i * LINES + j] = latency[j];
     }
     return status;
 }
 
-enum pb_status pb_test_peer_chase(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_peer_chase(struct pb_session *session, struct pb_recording *recording,
                                   struct pb_error *err)
 {
     const char *labels[PB_LINK_PEERS_MAX];
@@ -76,7 +76,7 @@ enum pb_status pb_test_peer_chase(struct pb_bench *bench, struct pb_recording *r
     struct pb_error cause = PB_ERROR_INIT;
     struct pb_device_entry *peers = NULL;
     size_t count = 0, reached = 0;
-    enum pb_status status = pb_link_await_peers(bench, recording, &peers, &count, err);
+    enum pb_status status = pb_link_await_peers(session, recording, &peers, &count, err);
 
     if (status != PB_OK)
         return status;
@@ -84,7 +84,7 @@ enum pb_status pb_test_peer_chase(struct pb_bench *bench, struct pb_recording *r
     status = pb_grid_open(&recording->matrix, axes, 4, "cycle",
                           "latency as stamped, overhead included", err);
     for (size_t i = 0; status == PB_OK && i < count; i++) {
-        status = chase_peer(bench, peers[i].uuid,
+        status = chase_peer(session, peers[i].uuid,
                             recording->matrix.values + i * PATHS * STATES * LINES, &cause);
         reached += status == PB_OK;
         status = pb_grid_forgive_shortage(&shortage, pb_grid_forgive(status), &cause, err);
@@ -95,9 +95,9 @@ enum pb_status pb_test_peer_chase(struct pb_bench *bench, struct pb_recording *r
     return status == PB_OK ? pb_grid_report_shortage(&shortage, count, recording, err) : status;
 }
 
-/* A cell; wrong words are told by pb_link_take(). */
-static enum pb_status copy_cell(struct pb_bench *bench, const char *uuid, size_t way, size_t engine,
-                                struct pb_recording *recording, double *value_out,
+/* A cell; wrong words are reported by pb_link_take(). */
+static enum pb_status copy_cell(struct pb_session *session, const char *uuid, size_t way,
+                                size_t engine, struct pb_recording *recording, double *value_out,
                                 struct pb_error *err)
 {
     static const enum pb_link_kind kinds[WAYS] = {PB_LINK_FROM_PEER, PB_LINK_TO_PEER,
@@ -109,7 +109,7 @@ static enum pb_status copy_cell(struct pb_bench *bench, const char *uuid, size_t
                                  .streams = engine == 1 ? STREAMS : 1,
                                  .by_sms = engine == 2};
     struct pb_link_result result;
-    enum pb_status status = pb_link_take(bench, &link, recording, &result, err);
+    enum pb_status status = pb_link_take(session, &link, recording, &result, err);
 
     if (status == PB_OK)
         *value_out =
@@ -117,7 +117,7 @@ static enum pb_status copy_cell(struct pb_bench *bench, const char *uuid, size_t
     return status;
 }
 
-enum pb_status pb_test_peer_copy(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_peer_copy(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     static const char *const ways[WAYS] = {"from_peer", "to_peer", "both"};
@@ -132,7 +132,7 @@ enum pb_status pb_test_peer_copy(struct pb_bench *bench, struct pb_recording *re
     struct pb_grid_shortage shortage = PB_GRID_ENOUGH;
     struct pb_device_entry *peers = NULL;
     size_t count = 0;
-    enum pb_status status = pb_link_await_peers(bench, recording, &peers, &count, err);
+    enum pb_status status = pb_link_await_peers(session, recording, &peers, &count, err);
 
     if (status != PB_OK)
         return status;
@@ -143,7 +143,7 @@ enum pb_status pb_test_peer_copy(struct pb_bench *bench, struct pb_recording *re
         size_t at[PB_MATRIX_RANK_MAX];
 
         pb_grid_place(matrix, i, at);
-        status = copy_cell(bench, peers[at[0]].uuid, at[1], at[2], recording, &matrix->values[i],
+        status = copy_cell(session, peers[at[0]].uuid, at[1], at[2], recording, &matrix->values[i],
                            &cause);
         status = pb_grid_forgive_shortage(&shortage, pb_grid_forgive(status), &cause, err);
     }

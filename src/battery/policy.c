@@ -2,19 +2,20 @@
  * Family cache: how a set chooses its victims (M16 4.5).
  *
  *   members   the array fills the cache to the edge and the line after it comes last in every pass:
- *             what misses is that line's set. Repeated, since a drawn victim hides the others, and
- *             every second time in a drawn order, which a tree-PLRU needs to show them; at last in
- *             random order by several words of each line, where no pass is like the one before:
+ *             what misses is that line's set. Repeated, since a random victim hides the others, and
+ *             every second time in a shuffled order, which a tree-PLRU needs to show them; at last
+ *             in random order by several words of each line, where no pass is like the one before:
  *             while passes are alike, a tree-PLRU shows one or two lines of many. Where next to no
  *             line misses twice, it is chance that makes them miss, and that line still fits: the
  *             edge was a line or two too low, and the array grows by a line
  *   overflow  the lines found so far alone, pass after pass: where none misses they fit, so that
- * some of the set are still unknown and the search goes on eviction  instead of both where the edge
- * moves with the array's start, so that an array at the edge overflows several sets, or the store
- * of the data: lines of one set (eviction.c) victim    only the lines of that set, one more than it
- * has ways, pass after pass from an empty cache: the hits and misses show which way each miss has
- * emptied random    the same lines in random order, each several times by other words of it: tells
- *             policies apart that agree on passes, such as LRU and FIFO
+ *             some of the set are still unknown and the search goes on
+ *   eviction  instead of both where the edge moves with the array's start, so that an array at the
+ *             edge overflows several sets, or the store of the data: lines of one set (eviction.c)
+ *   victim    only the lines of that set, one more than it has ways, pass after pass from an empty
+ *             cache: the hits and misses show which way each miss has emptied
+ *   random    the same lines in random order, each several times by other words of it: this
+ *             distinguishes policies that agree on passes, such as LRU and FIFO
  *
  * Repeats of "victim" start at another line each, so that ways are distinguished from lines.
  */
@@ -62,7 +63,7 @@ static size_t edge_lines(const struct pb_search *search)
 }
 
 /* Counts what missed; returns how many members were not known before. */
-static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *search,
+static size_t mark_misses(const struct pb_session *session, const struct pb_search *search,
                           const struct pb_recording *recording, const struct pb_chase_result *pass,
                           struct members *members)
 {
@@ -73,7 +74,7 @@ static size_t mark_misses(const struct pb_bench *bench, const struct pb_search *
     for (size_t i = 0; i < pass->count; i++) {
         uint8_t *missed = &members->missed[index[i] / search->stride_bytes];
 
-        if (*missed >= MEMBER_MISSES || !pb_search_is_miss(bench, search, latency[i]))
+        if (*missed >= MEMBER_MISSES || !pb_search_is_miss(session, search, latency[i]))
             continue;
         ++*missed;
         found += *missed == MEMBER_MISSES;
@@ -102,9 +103,9 @@ static void start_with(struct members *members, size_t lines)
 }
 
 /* As many whole passes as one launch records, and one pass at least. */
-static uint64_t member_loads(const struct pb_bench *bench, size_t lines)
+static uint64_t member_loads(const struct pb_session *session, size_t lines)
 {
-    uint64_t passes = bench->info.trace_window / lines;
+    uint64_t passes = session->info.trace_window / lines;
 
     passes = passes < PASSES_AT_ONCE ? passes : PASSES_AT_ONCE;
     return (passes > 0 ? passes : 1) * lines;
@@ -126,13 +127,13 @@ static struct pb_chase_spec cold_chase(const struct pb_search *search,
 }
 
 /* Do the lines found so far, alone, miss again once all were loaded? offsets has room for them. */
-static enum pb_status check_overflow(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status check_overflow(struct pb_session *session, const struct pb_search *search,
                                      struct members *members, struct pb_recording *recording,
                                      bool *overflow_out, struct pb_error *err)
 {
     struct pb_chase_spec spec;
     struct pb_chase_result passes;
-    uint64_t window = bench->info.trace_window;
+    uint64_t window = session->info.trace_window;
     enum pb_status status;
     size_t misses = 0;
 
@@ -140,12 +141,12 @@ static enum pb_status check_overflow(struct pb_bench *bench, const struct pb_sea
     spec = cold_chase(search, members, "overflow", members->offset_bytes, members->count);
     spec.record = OVERFLOW_PASSES * members->count;
     spec.record = window < spec.record ? window : spec.record;
-    status = pb_chase_take(bench, &spec, recording, &passes, err);
+    status = pb_chase_take(session, &spec, recording, &passes, err);
     if (status != PB_OK)
         return status;
     for (size_t i = members->count; i < passes.count; i++)
         misses +=
-            pb_search_is_miss(bench, search, recording->series.latency_cycles[passes.first + i]);
+            pb_search_is_miss(session, search, recording->series.latency_cycles[passes.first + i]);
     *overflow_out = misses + 1 >= OVERFLOW_PASSES; /* one in every pass but the first: no spike */
     return PB_OK;
 }
@@ -168,7 +169,7 @@ static size_t list_words(const struct pb_search *search, const struct members *m
 }
 
 /* One more chase over the array and the line after it. */
-static struct pb_chase_spec member_chase(const struct pb_bench *bench,
+static struct pb_chase_spec member_chase(const struct pb_session *session,
                                          const struct pb_search *search,
                                          const struct members *members, uint32_t repeat)
 {
@@ -179,7 +180,7 @@ static struct pb_chase_spec member_chase(const struct pb_bench *bench,
                                  .footprint_bytes = members->lines * search->stride_bytes,
                                  .stride_bytes = search->stride_bytes,
                                  .warm = (2 + repeat) * members->lines,
-                                 .record = member_loads(bench, members->lines),
+                                 .record = member_loads(session, members->lines),
                                  .seed = repeat,
                                  .repeat = repeat};
 
@@ -195,7 +196,7 @@ static struct pb_chase_spec member_chase(const struct pb_bench *bench,
  * Passes until nothing new is found and what was found is more than fits, or too many were taken.
  * *fits_out: it all fits.
  */
-static enum pb_status find_members(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status find_members(struct pb_session *session, const struct pb_search *search,
                                    struct members *members, struct pb_recording *recording,
                                    bool *fits_out, struct pb_error *err)
 {
@@ -204,16 +205,16 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
 
     for (uint32_t quiet = 0, repeat = 0;
          repeat < MEMBER_PASSES && loads < MEMBER_LOADS && !overflow; repeat++) {
-        struct pb_chase_spec spec = member_chase(bench, search, members, repeat);
+        struct pb_chase_spec spec = member_chase(session, search, members, repeat);
         struct pb_chase_result result;
-        enum pb_status status = pb_chase_take(bench, &spec, recording, &result, err);
+        enum pb_status status = pb_chase_take(session, &spec, recording, &result, err);
 
         if (status != PB_OK)
             return status;
         loads += spec.warm + spec.record;
-        quiet = mark_misses(bench, search, recording, &result, members) > 0 ? 0 : quiet + 1;
+        quiet = mark_misses(session, search, recording, &result, members) > 0 ? 0 : quiet + 1;
         if (quiet >= QUIET_PASSES)
-            status = check_overflow(bench, search, members, recording, &overflow, err);
+            status = check_overflow(session, search, members, recording, &overflow, err);
         if (status != PB_OK)
             return status;
         if (repeat + 1 == ORDERED_PASSES && fits_too(members))
@@ -225,7 +226,7 @@ static enum pb_status find_members(struct pb_bench *bench, const struct pb_searc
 }
 
 /* By an array at the edge, or one that is a few lines longer: where the last line's set shows. */
-static enum pb_status find_set(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status find_set(struct pb_session *session, const struct pb_search *search,
                                struct members *members, struct pb_recording *recording,
                                struct pb_error *err)
 {
@@ -234,7 +235,7 @@ static enum pb_status find_set(struct pb_bench *bench, const struct pb_search *s
 
     for (size_t more = 1; status == PB_OK && fits && more <= EDGE_LINES; more++) {
         start_with(members, edge_lines(search) + more);
-        status = find_members(bench, search, members, recording, &fits, err);
+        status = find_members(session, search, members, recording, &fits, err);
     }
     if (status == PB_OK && fits)
         return pb_fail(err, PB_NOT_FOUND, "up to %d lines more than fits make no other miss again",
@@ -242,12 +243,12 @@ static enum pb_status find_set(struct pb_bench *bench, const struct pb_search *s
     return status;
 }
 
-static enum pb_status take_victims(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_victims(struct pb_session *session, const struct pb_search *search,
                                    const struct members *members, uint64_t *offsets,
                                    struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_chase_spec spec = cold_chase(search, members, "victim", offsets, members->count);
-    uint64_t window = bench->info.trace_window;
+    uint64_t window = session->info.trace_window;
 
     spec.record = window < VICTIM_LOADS ? window : VICTIM_LOADS;
     for (spec.repeat = 0; spec.repeat < VICTIM_REPEATS; spec.repeat++) {
@@ -255,14 +256,14 @@ static enum pb_status take_victims(struct pb_bench *bench, const struct pb_searc
 
         for (size_t i = 0; i < members->count; i++)
             offsets[i] = members->offset_bytes[(i + spec.repeat) % members->count];
-        status = pb_chase_take(bench, &spec, recording, NULL, err);
+        status = pb_chase_take(session, &spec, recording, NULL, err);
         if (status != PB_OK)
             return status;
     }
     return PB_OK;
 }
 
-static enum pb_status take_random(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_random(struct pb_session *session, const struct pb_search *search,
                                   const struct members *members, uint64_t *offsets,
                                   struct pb_recording *recording, struct pb_error *err)
 {
@@ -274,9 +275,9 @@ static enum pb_status take_random(struct pb_bench *bench, const struct pb_search
         enum pb_status status;
 
         list_words(search, members, offsets);
-        spec.seed = bench->seed + spec.repeat;
+        spec.seed = session->seed + spec.repeat;
         pb_order_shuffle(offsets, count, spec.seed);
-        status = pb_chase_take(bench, &spec, recording, NULL, err);
+        status = pb_chase_take(session, &spec, recording, NULL, err);
         if (status != PB_OK)
             return status;
     }
@@ -284,12 +285,12 @@ static enum pb_status take_random(struct pb_bench *bench, const struct pb_search
 }
 
 /* Members that eviction finds. */
-static enum pb_status find_by_eviction(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status find_by_eviction(struct pb_session *session, const struct pb_search *search,
                                        struct members *members, struct pb_recording *recording,
                                        struct pb_error *err)
 {
     struct pb_eviction_group group;
-    enum pb_status status = pb_eviction_group_find(bench, search, recording, &group, err);
+    enum pb_status status = pb_eviction_group_find(session, search, recording, &group, err);
 
     if (status != PB_OK)
         return status;
@@ -303,31 +304,31 @@ static enum pb_status find_by_eviction(struct pb_bench *bench, const struct pb_s
  * Where the edge moves with the array's start (l1_alignment), an array at the edge overflows
  * several sets, or the store of the data: there members are found by eviction, if they are.
  */
-static enum pb_status take_set(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_set(struct pb_session *session, const struct pb_search *search,
                                struct members *members, uint64_t *offsets,
                                struct pb_recording *recording, struct pb_error *err)
 {
     enum pb_status status = PB_NOT_FOUND;
 
-    if (bench->hints[search->cache].is_uneven)
-        status = find_by_eviction(bench, search, members, recording, err);
+    if (session->hints[search->cache].is_uneven)
+        status = find_by_eviction(session, search, members, recording, err);
     if (status == PB_NOT_FOUND)
-        status = find_set(bench, search, members, recording, err);
+        status = find_set(session, search, members, recording, err);
     if (status == PB_OK)
-        status = take_victims(bench, search, members, offsets, recording, err);
+        status = take_victims(session, search, members, offsets, recording, err);
     if (status == PB_OK)
-        status = take_random(bench, search, members, offsets, recording, err);
+        status = take_random(session, search, members, offsets, recording, err);
     return status;
 }
 
-static enum pb_status policy(struct pb_bench *bench, enum pb_cache cache,
+static enum pb_status policy(struct pb_session *session, enum pb_cache cache,
                              struct pb_recording *recording, struct pb_error *err)
 {
     struct members members = {.count = 0};
     struct pb_search search;
     uint64_t *offsets;
     size_t lines;
-    enum pb_status status = pb_search_from_hints(bench, cache, &search, recording, err);
+    enum pb_status status = pb_search_from_hints(session, cache, &search, recording, err);
 
     if (status != PB_OK)
         return status;
@@ -340,33 +341,33 @@ static enum pb_status policy(struct pb_bench *bench, enum pb_cache cache,
         status =
             pb_fail(err, PB_NO_MEMORY, "out of memory allocating the lines of a set of %zu", lines);
     else
-        status = take_set(bench, &search, &members, offsets, recording, err);
+        status = take_set(session, &search, &members, offsets, recording, err);
     free(offsets);
     free(members.missed);
     free(members.offset_bytes);
     return status;
 }
 
-enum pb_status pb_test_l1_policy(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_l1_policy(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    return policy(bench, PB_CACHE_L1, recording, err);
+    return policy(session, PB_CACHE_L1, recording, err);
 }
 
-enum pb_status pb_test_readonly_policy(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_readonly_policy(struct pb_session *session, struct pb_recording *recording,
                                        struct pb_error *err)
 {
-    return policy(bench, PB_CACHE_READONLY, recording, err);
+    return policy(session, PB_CACHE_READONLY, recording, err);
 }
 
-enum pb_status pb_test_texture_policy(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_texture_policy(struct pb_session *session, struct pb_recording *recording,
                                       struct pb_error *err)
 {
-    return policy(bench, PB_CACHE_TEXTURE, recording, err);
+    return policy(session, PB_CACHE_TEXTURE, recording, err);
 }
 
-enum pb_status pb_test_constant_policy(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_constant_policy(struct pb_session *session, struct pb_recording *recording,
                                        struct pb_error *err)
 {
-    return policy(bench, PB_CACHE_CONSTANT, recording, err);
+    return policy(session, PB_CACHE_CONSTANT, recording, err);
 }

@@ -25,7 +25,7 @@ enum {
     L2_SPANS_MAX = 16 /* no chase looks for them over more than so many times L2 */
 };
 
-static enum pb_status take(struct pb_bench *bench, enum pb_path path, enum pb_order order,
+static enum pb_status take(struct pb_session *session, enum pb_path path, enum pb_order order,
                            uint64_t stride_bytes, uint64_t loads, struct pb_recording *recording,
                            struct pb_chase_result *result_out, struct pb_error *err)
 {
@@ -36,25 +36,25 @@ static enum pb_status take(struct pb_bench *bench, enum pb_path path, enum pb_or
                                  .footprint_bytes = loads * stride_bytes,
                                  .stride_bytes = stride_bytes,
                                  .record = loads,
-                                 .seed = bench->seed + stride_bytes,
+                                 .seed = session->seed + stride_bytes,
                                  .flush = from_dram,
                                  .prefill = !from_dram};
 
-    return pb_chase_take(bench, &spec, recording, result_out, err);
+    return pb_chase_take(session, &spec, recording, result_out, err);
 }
 
 /* Both orders at every stride; the results are those of the widest. */
-static enum pb_status take_strides(struct pb_bench *bench, enum pb_path path, uint64_t loads,
+static enum pb_status take_strides(struct pb_session *session, enum pb_path path, uint64_t loads,
                                    struct pb_recording *recording,
                                    struct pb_chase_result *strided_out,
                                    struct pb_chase_result *random_out, struct pb_error *err)
 {
     for (uint64_t s = STRIDE_MIN_BYTES; s <= STRIDE_MAX_BYTES; s *= 2) {
         enum pb_status status =
-            take(bench, path, PB_ORDER_SEQUENTIAL, s, loads, recording, strided_out, err);
+            take(session, path, PB_ORDER_SEQUENTIAL, s, loads, recording, strided_out, err);
 
         if (status == PB_OK)
-            status = take(bench, path, PB_ORDER_RANDOM, s, loads, recording, random_out, err);
+            status = take(session, path, PB_ORDER_RANDOM, s, loads, recording, random_out, err);
         if (status != PB_OK)
             return status;
     }
@@ -62,48 +62,48 @@ static enum pb_status take_strides(struct pb_bench *bench, enum pb_path path, ui
 }
 
 /* Loads of the strided chase that take as long as those at random, and not as a page's first. */
-static size_t count_ends(const struct pb_bench *bench, const struct pb_recording *recording,
+static size_t count_ends(const struct pb_session *session, const struct pb_recording *recording,
                          const struct pb_chase_result *strided,
                          const struct pb_chase_result *random)
 {
     double half = (random->median_cycles - strided->median_cycles) / 2;
 
-    return pb_chase_count_between(bench, recording, strided, random->median_cycles - half,
+    return pb_chase_count_between(session, recording, strided, random->median_cycles - half,
                                   random->median_cycles + half);
 }
 
 /* Twice as far each time, until what runs ahead of the widest stride has ended often enough. */
-static enum pb_status take_longer(struct pb_bench *bench, struct pb_chase_result strided,
+static enum pb_status take_longer(struct pb_session *session, struct pb_chase_result strided,
                                   const struct pb_chase_result *random,
                                   struct pb_recording *recording, struct pb_error *err)
 {
     static const double ran_ahead = 0.8; /* of what a load at random takes, at most */
-    uint64_t most = L2_SPANS_MAX * bench->info.l2_bytes, loads = LOADS_FROM_DRAM;
+    uint64_t most = L2_SPANS_MAX * session->info.l2_bytes, loads = LOADS_FROM_DRAM;
     enum pb_status status = PB_OK;
 
-    if (most > bench->info.memory_free_bytes / 2)
-        most = bench->info.memory_free_bytes / 2;
+    if (most > session->info.memory_free_bytes / 2)
+        most = session->info.memory_free_bytes / 2;
     while (status == PB_OK && strided.median_cycles < ran_ahead * random->median_cycles &&
-           count_ends(bench, recording, &strided, random) < ENDS_WANTED &&
+           count_ends(session, recording, &strided, random) < ENDS_WANTED &&
            2 * loads * STRIDE_LONG_BYTES <= most) {
         loads *= 2;
-        status = take(bench, PB_PATH_GLOBAL_CG, PB_ORDER_SEQUENTIAL, STRIDE_LONG_BYTES, loads,
+        status = take(session, PB_PATH_GLOBAL_CG, PB_ORDER_SEQUENTIAL, STRIDE_LONG_BYTES, loads,
                       recording, &strided, err);
     }
     return status;
 }
 
-enum pb_status pb_test_prefetch(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_prefetch(struct pb_session *session, struct pb_recording *recording,
                                 struct pb_error *err)
 {
     struct pb_chase_result strided, random;
-    enum pb_status status =
-        take_strides(bench, PB_PATH_GLOBAL_CG, LOADS_FROM_DRAM, recording, &strided, &random, err);
+    enum pb_status status = take_strides(session, PB_PATH_GLOBAL_CG, LOADS_FROM_DRAM, recording,
+                                         &strided, &random, err);
 
     if (status == PB_OK)
-        status = take_longer(bench, strided, &random, recording, err);
+        status = take_longer(session, strided, &random, recording, err);
     if (status == PB_OK)
-        status = take_strides(bench, PB_PATH_GLOBAL_CA, LOADS_FROM_L2, recording, &strided, &random,
-                              err);
+        status = take_strides(session, PB_PATH_GLOBAL_CA, LOADS_FROM_L2, recording, &strided,
+                              &random, err);
     return status;
 }

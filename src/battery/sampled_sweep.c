@@ -42,7 +42,7 @@ static void begin(struct spread *spread)
 }
 
 /* Loads what was placed, recorded, and the rest. */
-static enum pb_status take(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take(struct pb_session *session, const struct pb_search *search,
                            const char *phase, struct spread *spread, struct pb_recording *recording,
                            struct pb_chase_result *result_out, struct pb_error *err)
 {
@@ -60,7 +60,7 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_search *searc
     for (size_t i = 0; i < spread->slots; i++)
         if (!spread->is_first[i])
             spread->offset_bytes[spread->placed++] = i * spread->stride_bytes;
-    return pb_chase_take(bench, &spec, recording, result_out, err);
+    return pb_chase_take(session, &spec, recording, result_out, err);
 }
 
 /* One of `wanted` out of so many, evenly; all of fewer. */
@@ -70,7 +70,7 @@ static bool is_chosen(size_t i, size_t count, size_t wanted)
 }
 
 /* Places the stretches between samples that differ: of many some, evenly. False: there are none. */
-static bool place_stretches(const struct pb_bench *bench, const struct pb_search *search,
+static bool place_stretches(const struct pb_session *session, const struct pb_search *search,
                             const struct pb_recording *recording,
                             const struct pb_chase_result *samples, struct spread *spread)
 {
@@ -79,13 +79,13 @@ static bool place_stretches(const struct pb_bench *bench, const struct pb_search
 
     begin(spread);
     for (size_t i = 1; i < samples->count; i++)
-        turns += pb_search_is_miss(bench, search, latency[i]) !=
-                 pb_search_is_miss(bench, search, latency[i - 1]);
+        turns += pb_search_is_miss(session, search, latency[i]) !=
+                 pb_search_is_miss(session, search, latency[i - 1]);
     if (turns == 0)
         return false;
     for (size_t i = 1; i < samples->count; i++) {
-        if (pb_search_is_miss(bench, search, latency[i]) ==
-            pb_search_is_miss(bench, search, latency[i - 1]))
+        if (pb_search_is_miss(session, search, latency[i]) ==
+            pb_search_is_miss(session, search, latency[i - 1]))
             continue;
         seen++;
         if (!is_chosen((seen - 1) / 2, (turns + 1) / 2, STRETCHES_MAX / 2))
@@ -97,7 +97,7 @@ static bool place_stretches(const struct pb_bench *bench, const struct pb_search
     return spread->placed > 0;
 }
 
-static enum pb_status chase_both(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status chase_both(struct pb_session *session, const struct pb_search *search,
                                  struct spread *spread, struct pb_recording *recording,
                                  struct pb_chase_result *result_out, struct pb_error *err)
 {
@@ -108,14 +108,14 @@ static enum pb_status chase_both(struct pb_bench *bench, const struct pb_search 
     begin(spread);
     for (uint64_t at = 0; at < footprint_bytes; at += spread->step_bytes)
         place(spread, at);
-    status = take(bench, search, "sampled", spread, recording, &samples, err);
+    status = take(session, search, "sampled", spread, recording, &samples, err);
     *result_out = (struct pb_chase_result){.first = samples.first};
-    if (status == PB_OK && place_stretches(bench, search, recording, &samples, spread))
-        status = take(bench, search, "overflow", spread, recording, result_out, err);
+    if (status == PB_OK && place_stretches(session, search, recording, &samples, spread))
+        status = take(session, search, "overflow", spread, recording, result_out, err);
     return status;
 }
 
-enum pb_status pb_search_sampled(struct pb_bench *bench, const struct pb_search *search,
+enum pb_status pb_search_sampled(struct pb_session *session, const struct pb_search *search,
                                  uint64_t footprint_bytes, uint64_t stride_bytes,
                                  struct pb_recording *recording, struct pb_chase_result *result_out,
                                  struct pb_error *err)
@@ -132,7 +132,7 @@ enum pb_status pb_search_sampled(struct pb_bench *bench, const struct pb_search 
         status = pb_fail(err, PB_NO_MEMORY, "out of memory allocating an array of %zu slots",
                          spread.slots);
     else
-        status = chase_both(bench, search, &spread, recording, result_out, err);
+        status = chase_both(session, search, &spread, recording, result_out, err);
     free(spread.offset_bytes);
     free(spread.is_first);
     return status;

@@ -54,9 +54,9 @@ const struct pb_target pb_targets[PB_CACHE_COUNT] = {
                      .first_bytes = KIB(4)},
 };
 
-uint64_t pb_search_pages(const struct pb_bench *bench, uint64_t most)
+uint64_t pb_search_pages(const struct pb_session *session, uint64_t most)
 {
-    uint64_t pages = bench->info.memory_free_bytes / 2 / PB_PAGE_BYTES;
+    uint64_t pages = session->info.memory_free_bytes / 2 / PB_PAGE_BYTES;
 
     return pages > most ? most : pages > 0 ? pages : 1;
 }
@@ -69,10 +69,11 @@ static void set_stride(struct pb_search *search, uint64_t most_bytes)
         search->stride_bytes = search->exact ? 32 : 128;
 }
 
-void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct pb_search *search)
+void pb_search_begin(const struct pb_session *session, enum pb_cache cache,
+                     struct pb_search *search)
 {
     const struct pb_target *target = &pb_targets[cache];
-    uint64_t hint = bench->info.l2_bytes;
+    uint64_t hint = session->info.l2_bytes;
 
     *search =
         (struct pb_search){.cache = cache,
@@ -86,8 +87,8 @@ void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct p
     if (hint > 0 && search->small_bytes > hint / 4)
         search->small_bytes = hint / 4 / 1024 * 1024;
     search->limit_bytes = hint > 0 ? 3 * hint : KIB(256 << 10);
-    if (search->limit_bytes > bench->info.memory_free_bytes / 2)
-        search->limit_bytes = bench->info.memory_free_bytes / 2;
+    if (search->limit_bytes > session->info.memory_free_bytes / 2)
+        search->limit_bytes = session->info.memory_free_bytes / 2;
     set_stride(search, hint > 0 ? hint : UINT64_MAX);
 }
 
@@ -146,7 +147,7 @@ static void order_backward(uint64_t *offsets, size_t count, size_t first_count,
 }
 
 /* The first lines of an array that all SMs have read, on the SM of the chase before. */
-static enum pb_status take_first_lines(struct pb_bench *bench, struct pb_chase_spec *spec,
+static enum pb_status take_first_lines(struct pb_session *session, struct pb_chase_spec *spec,
                                        uint64_t *offsets, struct pb_recording *recording,
                                        struct pb_chase_result *result_out, struct pb_error *err)
 {
@@ -155,7 +156,7 @@ static enum pb_status take_first_lines(struct pb_bench *bench, struct pb_chase_s
     spec->offset_bytes = offsets;
     spec->offset_count = spec->footprint_bytes / spec->stride_bytes;
     order_backward(offsets, spec->offset_count, spec->record, spec->stride_bytes);
-    status = pb_chase_take(bench, spec, recording, result_out, err);
+    status = pb_chase_take(session, spec, recording, result_out, err);
     if (status == PB_OK) {
         spec->on_sm = true;
         spec->sm = recording->series.points[recording->series.point_count - 1].sm_id;
@@ -167,12 +168,12 @@ static enum pb_status take_first_lines(struct pb_bench *bench, struct pb_chase_s
  * The driver states the size of the last cache before memory. Where that is not L2, it says nothing
  * of L2, which may be smaller than what "surely fits" and than where a sweep of samples begins. So
  * an array grows until its first lines answer later than alone. Each line is compared with itself
- * on one SM, since lines differ by slice and side, and every array is asked twice, since other
+ * on one SM, since lines differ by slice and side, and every array is measured twice, since other
  * programs may take L2 for a moment. *next_cycles_out: what answers then; unchanged where no line
  * is lost. offsets: room for twice as many loads as `most` bytes have.
  */
-static enum pb_status grow_array(struct pb_bench *bench, struct pb_search *search, uint64_t most,
-                                 uint64_t *offsets, struct pb_recording *recording,
+static enum pb_status grow_array(struct pb_session *session, struct pb_search *search,
+                                 uint64_t most, uint64_t *offsets, struct pb_recording *recording,
                                  double *next_cycles_out, struct pb_error *err)
 {
     enum { TIMES = 2 };
@@ -185,13 +186,13 @@ static enum pb_status grow_array(struct pb_bench *bench, struct pb_search *searc
                                  .record = first_bytes / search->stride_bytes,
                                  .prefill = true};
     struct pb_chase_result alone, result;
-    enum pb_status status = take_first_lines(bench, &spec, offsets, recording, &alone, err);
+    enum pb_status status = take_first_lines(session, &spec, offsets, recording, &alone, err);
     size_t times = 0; /* that lines of this array were late */
 
     spec.footprint_bytes *= 2;
     while (status == PB_OK && times < TIMES && spec.footprint_bytes <= most) {
         spec.repeat = times;
-        status = take_first_lines(bench, &spec, offsets, recording, &result, err);
+        status = take_first_lines(session, &spec, offsets, recording, &result, err);
         if (status == PB_OK)
             times = is_later(recording, &result, &alone) ? times + 1 : 0;
         if (times == 0)
@@ -204,30 +205,30 @@ static enum pb_status grow_array(struct pb_bench *bench, struct pb_search *searc
         search->limit_bytes = 2 * spec.footprint_bytes;
     spec.repeat = 0;
     spec.footprint_bytes *= 2; /* of which all lines are lost */
-    status = take_first_lines(bench, &spec, offsets, recording, &result, err);
+    status = take_first_lines(session, &spec, offsets, recording, &result, err);
     *next_cycles_out = result.median_cycles;
     set_stride(search, spec.footprint_bytes / 2);
     return status;
 }
 
-static enum pb_status find_small_l2(struct pb_bench *bench, struct pb_search *search,
+static enum pb_status find_small_l2(struct pb_session *session, struct pb_search *search,
                                     struct pb_recording *recording, double *next_cycles_out,
                                     struct pb_error *err)
 {
     uint64_t most = search->limit_bytes / (search->exact ? 3 : 12); /* the driver's size; 1/4 */
-    size_t room = 2 * most / search->stride_bytes;
-    uint64_t *offsets = malloc(room * sizeof(*offsets));
+    size_t capacity = 2 * most / search->stride_bytes;
+    uint64_t *offsets = malloc(capacity * sizeof(*offsets));
     enum pb_status status;
 
     if (offsets == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory listing %zu loads", room);
-    status = grow_array(bench, search, most, offsets, recording, next_cycles_out, err);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory listing %zu loads", capacity);
+    status = grow_array(session, search, most, offsets, recording, next_cycles_out, err);
     free(offsets);
     return status;
 }
 
 /* A small array once as a pass and once as a trace. */
-static enum pb_status take_reference(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_reference(struct pb_session *session, const struct pb_search *search,
                                      enum pb_path path, struct pb_recording *recording,
                                      struct pb_chase_result *trace_out, struct pb_error *err)
 {
@@ -240,15 +241,15 @@ static enum pb_status take_reference(struct pb_bench *bench, const struct pb_sea
                                  .timed = 4096,
                                  .prefill = search->target->chip_wide,
                                  .carveout_bytes = search->carveout_bytes};
-    enum pb_status status = pb_chase_take(bench, &spec, recording, NULL, err);
+    enum pb_status status = pb_chase_take(session, &spec, recording, NULL, err);
 
     spec.timed = 0;
     spec.record = search->target->chip_wide ? 1024 : 512;
-    return status != PB_OK ? status : pb_chase_take(bench, &spec, recording, trace_out, err);
+    return status != PB_OK ? status : pb_chase_take(session, &spec, recording, trace_out, err);
 }
 
 /* Loads that surely miss: the cache starts empty, or its lines are flushed from it. */
-static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_misses(struct pb_session *session, const struct pb_search *search,
                                   struct pb_recording *recording,
                                   struct pb_chase_result *result_out, struct pb_error *err)
 {
@@ -256,7 +257,7 @@ static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search
                                  .phase = "miss",
                                  .seed = 2,
                                  .carveout_bytes = search->carveout_bytes};
-    uint64_t hint = bench->info.l2_bytes;
+    uint64_t hint = session->info.l2_bytes;
 
     if (!search->target->chip_wide) {
         spec.order = PB_ORDER_SEQUENTIAL;
@@ -269,22 +270,22 @@ static enum pb_status take_misses(struct pb_bench *bench, const struct pb_search
     } else {
         spec.order = PB_ORDER_PAGES;
         spec.stride_bytes = 4096;
-        spec.warm = pb_search_pages(bench, MISS_PAGES);
+        spec.warm = pb_search_pages(session, MISS_PAGES);
         spec.footprint_bytes = spec.warm * PB_PAGE_BYTES;
         spec.flush = true;
         spec.record = pb_chase_slots(&spec) / 2;
     }
-    return pb_chase_take(bench, &spec, recording, result_out, err);
+    return pb_chase_take(session, &spec, recording, result_out, err);
 }
 
 /* Is the path's cache L2, which a load past L1 hits as fast? Then there is none before it. */
-static enum pb_status take_bypass(struct pb_bench *bench, const struct pb_search *search,
+static enum pb_status take_bypass(struct pb_session *session, const struct pb_search *search,
                                   const struct pb_chase_result *hit, struct pb_recording *recording,
                                   struct pb_chase_result *bypass_out, struct pb_error *err)
 {
     const struct pb_target *target = search->target;
     enum pb_status status =
-        take_reference(bench, search, target->bypass_path, recording, bypass_out, err);
+        take_reference(session, search, target->bypass_path, recording, bypass_out, err);
 
     if (status == PB_OK &&
         fabs(bypass_out->median_cycles - hit->median_cycles) < 2 + 0.02 * hit->median_cycles)
@@ -307,7 +308,7 @@ static void set_limits(struct pb_search *search, const struct pb_chase_result *h
         search->miss_low_cycles = hit->high_cycles + 4 + 0.1 * hit->high_cycles;
 }
 
-enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *search,
+enum pb_status pb_search_references(struct pb_session *session, struct pb_search *search,
                                     struct pb_recording *recording, struct pb_error *err)
 {
     const struct pb_target *target = search->target;
@@ -316,13 +317,13 @@ enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *se
     enum pb_status status = PB_OK;
 
     if (target->chip_wide)
-        status = find_small_l2(bench, search, recording, &next_cycles, err);
+        status = find_small_l2(session, search, recording, &next_cycles, err);
     if (status == PB_OK)
-        status = take_reference(bench, search, target->path, recording, &hit, err);
+        status = take_reference(session, search, target->path, recording, &hit, err);
     if (status == PB_OK && target->bypass_path != target->path)
-        status = take_bypass(bench, search, &hit, recording, &bypass, err);
+        status = take_bypass(session, search, &hit, recording, &bypass, err);
     if (status == PB_OK)
-        status = take_misses(bench, search, recording, &miss, err);
+        status = take_misses(session, search, recording, &miss, err);
     if (status == PB_OK) { /* the large array may lie a level farther out than what answers first */
         miss.low_cycles = fmin(miss.low_cycles, fmin(bypass.low_cycles, next_cycles));
         set_limits(search, &hit, &miss);
@@ -330,10 +331,10 @@ enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *se
     return status;
 }
 
-bool pb_search_is_miss(const struct pb_bench *bench, const struct pb_search *search,
+bool pb_search_is_miss(const struct pb_session *session, const struct pb_search *search,
                        uint32_t latency_cycles)
 {
-    double net = latency_cycles - bench->overhead_cycles;
+    double net = latency_cycles - session->overhead_cycles;
 
     return net >= search->miss_low_cycles && net <= search->miss_high_cycles;
 }

@@ -44,35 +44,36 @@ struct pb_search {
 };
 
 /* So many pages of PB_PAGE_BYTES, or as many as half of the free memory holds; at least one. */
-uint64_t pb_search_pages(const struct pb_bench *bench, uint64_t most);
+uint64_t pb_search_pages(const struct pb_session *session, uint64_t most);
 
 /* What kind of sweep suits this cache on this device. */
-void pb_search_begin(const struct pb_bench *bench, enum pb_cache cache, struct pb_search *search);
+void pb_search_begin(const struct pb_session *session, enum pb_cache cache,
+                     struct pb_search *search);
 
 /*
  * Phase "reference": hits by this cache's path, and the same array past it; phase "miss": loads
  * that it cannot have; phase "growing": where L2 is smaller than the driver's size lets expect.
  * PB_UNSUPPORTED: nothing on the way caches this path.
  */
-enum pb_status pb_search_references(struct pb_bench *bench, struct pb_search *search,
+enum pb_status pb_search_references(struct pb_session *session, struct pb_search *search,
                                     struct pb_recording *recording, struct pb_error *err);
 
 /* Phases "coarse" and "bisect": sets fits_bytes and overflows_bytes. */
-enum pb_status pb_search_edge(struct pb_bench *bench, struct pb_search *search,
+enum pb_status pb_search_edge(struct pb_session *session, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err);
 
 /*
  * Looks for the edge again, near fits_bytes, where it is known about: in bisecting and confirming
  * steps alone. Sets fits_bytes and overflows_bytes. PB_NOT_FOUND: misses at the smallest footprint.
  */
-enum pb_status pb_search_edge_again(struct pb_bench *bench, struct pb_search *search,
+enum pb_status pb_search_edge_again(struct pb_session *session, struct pb_search *search,
                                     struct pb_recording *recording, struct pb_error *err);
 
 /*
- * The chases of line.c: cold, overflow and stride. Looks for the edge where bench->hints lacks it,
- * and keeps edge and line there; both stay 0 where nothing overflows.
+ * The chases of line.c: cold, overflow and stride. Looks for the edge where session->hints lacks
+ * it, and keeps edge and line there; both stay 0 where nothing overflows.
  */
-enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
+enum pb_status pb_search_line(struct pb_session *session, struct pb_search *search,
                               struct pb_recording *recording, struct pb_error *err);
 
 /*
@@ -80,7 +81,7 @@ enum pb_status pb_search_line(struct pb_bench *bench, struct pb_search *search,
  * thousand slots of all of it, phase "overflow" some stretches between hits and misses, slot by
  * slot. *result_out: the latter; its count is 0 where all samples are alike.
  */
-enum pb_status pb_search_sampled(struct pb_bench *bench, const struct pb_search *search,
+enum pb_status pb_search_sampled(struct pb_session *session, const struct pb_search *search,
                                  uint64_t footprint_bytes, uint64_t stride_bytes,
                                  struct pb_recording *recording, struct pb_chase_result *result_out,
                                  struct pb_error *err);
@@ -89,12 +90,12 @@ enum pb_status pb_search_sampled(struct pb_bench *bench, const struct pb_search 
  * Begins a search of a cache whose edge and line an earlier test has found, or finds them here and
  * now: then fits_bytes is the edge and stride_bytes the line. PB_UNSUPPORTED: it has no edge.
  */
-enum pb_status pb_search_from_hints(struct pb_bench *bench, enum pb_cache cache,
+enum pb_status pb_search_from_hints(struct pb_session *session, enum pb_cache cache,
                                     struct pb_search *search, struct pb_recording *recording,
                                     struct pb_error *err);
 
 /* Does a stamped latency lie where this cache's misses do? */
-bool pb_search_is_miss(const struct pb_bench *bench, const struct pb_search *search,
+bool pb_search_is_miss(const struct pb_session *session, const struct pb_search *search,
                        uint32_t latency_cycles);
 
 /* A steady-state chase at this footprint and stride, a whole pass or a sample of one. */

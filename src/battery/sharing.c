@@ -49,7 +49,7 @@ static void leave_out(struct pb_recording *recording, enum pb_path path)
 }
 
 /* The paths that have a cache, and an array that fits each of them twice, by its longest line. */
-static enum pb_status make_plan(struct pb_bench *bench, struct pb_recording *recording,
+static enum pb_status make_plan(struct pb_session *session, struct pb_recording *recording,
                                 struct plan *plan, struct pb_error *err)
 {
     *plan = (struct plan){.footprint_bytes = UINT64_MAX};
@@ -58,9 +58,9 @@ static enum pb_status make_plan(struct pb_bench *bench, struct pb_recording *rec
         struct pb_search search;
         enum pb_status status;
 
-        if ((bench->info.capabilities & candidates[i].capability) == 0)
+        if ((session->info.capabilities & candidates[i].capability) == 0)
             continue;
-        status = pb_search_from_hints(bench, candidates[i].cache, &search, recording, err);
+        status = pb_search_from_hints(session, candidates[i].cache, &search, recording, err);
         if (status == PB_UNSUPPORTED) {
             leave_out(recording, path);
             continue;
@@ -80,9 +80,9 @@ static enum pb_status make_plan(struct pb_bench *bench, struct pb_recording *rec
     return PB_OK;
 }
 
-static enum pb_status take_pair(struct pb_bench *bench, const struct plan *plan, enum pb_path warm,
-                                enum pb_path path, struct pb_recording *recording,
-                                struct pb_error *err)
+static enum pb_status take_pair(struct pb_session *session, const struct plan *plan,
+                                enum pb_path warm, enum pb_path path,
+                                struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_chase_spec spec = {.path = path,
                                  .order = PB_ORDER_SEQUENTIAL,
@@ -95,10 +95,10 @@ static enum pb_status take_pair(struct pb_bench *bench, const struct plan *plan,
                                  .warm_path = warm};
 
     spec.warm = WARM_PASSES * pb_chase_slots(&spec);
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
-static enum pb_status take_unwarmed(struct pb_bench *bench, const struct plan *plan,
+static enum pb_status take_unwarmed(struct pb_session *session, const struct plan *plan,
                                     enum pb_path path, struct pb_recording *recording,
                                     struct pb_error *err)
 {
@@ -110,17 +110,17 @@ static enum pb_status take_unwarmed(struct pb_bench *bench, const struct plan *p
                                  .record = PB_WHOLE_PASS,
                                  .prefill = true};
 
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
 /* Each line is loaded once: some caches keep what has hit before all else. */
-static enum pb_status take_evicted(struct pb_bench *bench, const struct plan *plan,
+static enum pb_status take_evicted(struct pb_session *session, const struct plan *plan,
                                    enum pb_path evicting, enum pb_path path,
                                    struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t own = plan->footprint_bytes / plan->stride_bytes;
     uint64_t other = EVICTING_TIMES * plan->largest_bytes / plan->stride_bytes;
-    uint64_t window = bench->info.trace_window;
+    uint64_t window = session->info.trace_window;
     char phase[PB_NAME_LENGTH];
     struct pb_chase_spec spec = {.path = path,
                                  .order = PB_ORDER_SEQUENTIAL,
@@ -136,22 +136,22 @@ static enum pb_status take_evicted(struct pb_bench *bench, const struct plan *pl
     enum pb_status status;
 
     snprintf(phase, sizeof(phase), "evict_%s", pb_path_name(evicting));
-    status = pb_chase_take(bench, &spec, recording, NULL, err);
+    status = pb_chase_take(session, &spec, recording, NULL, err);
     return status == PB_UNSUPPORTED ? PB_OK : status; /* a texture may not span as much */
 }
 
-enum pb_status pb_test_cache_sharing(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_cache_sharing(struct pb_session *session, struct pb_recording *recording,
                                      struct pb_error *err)
 {
     struct plan plan;
-    enum pb_status status = make_plan(bench, recording, &plan, err);
+    enum pb_status status = make_plan(session, recording, &plan, err);
 
     for (size_t i = 0; status == PB_OK && i < plan.count; i++) {
-        status = take_unwarmed(bench, &plan, plan.paths[i], recording, err);
+        status = take_unwarmed(session, &plan, plan.paths[i], recording, err);
         for (size_t k = 0; status == PB_OK && k < plan.count; k++)
-            status = take_pair(bench, &plan, plan.paths[k], plan.paths[i], recording, err);
+            status = take_pair(session, &plan, plan.paths[k], plan.paths[i], recording, err);
         for (size_t k = 0; status == PB_OK && k < plan.count; k++)
-            status = take_evicted(bench, &plan, plan.paths[k], plan.paths[i], recording, err);
+            status = take_evicted(session, &plan, plan.paths[k], plan.paths[i], recording, err);
     }
     return status;
 }

@@ -10,9 +10,9 @@
  *   - constant: constants that the first cache holds
  *   - constant_fits: nearly all that it holds, like l1_fits
  *
- * Each pass is taken three times (repeat): its least time tells. Neighbours, which share the way to
- * constants, take turns. Limit: an SM that the device does not let us choose (MIG, another process)
- * is left out, and the message counts them.
+ * Each pass is taken three times (repeat): its least time counts. Neighbours, which share the way
+ * to constants, take turns. Limit: an SM that the device does not let us choose (MIG, another
+ * process) is left out, and the message counts them.
  */
 #include <stdlib.h>
 
@@ -51,20 +51,20 @@ static struct pb_chase_spec pass_spec(enum pb_path path, const char *phase,
     return spec;
 }
 
-static enum pb_status take_alone(struct pb_bench *bench, uint32_t sm, const void *context,
+static enum pb_status take_alone(struct pb_session *session, uint32_t sm, const void *context,
                                  struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_chase_spec spec = *(const struct pb_chase_spec *)context;
 
     spec.sm = sm;
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
 /* On all SMs, the even ones first; one by one where some of them cannot be chosen. */
-static enum pb_status take_once(struct pb_bench *bench, const struct pb_chase_spec *spec,
+static enum pb_status take_once(struct pb_session *session, const struct pb_chase_spec *spec,
                                 struct pb_recording *recording, struct pb_error *err)
 {
-    size_t count = bench->info.sm_count, evens = (count + 1) / 2;
+    size_t count = session->info.sm_count, evens = (count + 1) / 2;
     struct pb_chase_spec *specs = malloc(count * sizeof(*specs));
     enum pb_status status;
 
@@ -74,45 +74,47 @@ static enum pb_status take_once(struct pb_bench *bench, const struct pb_chase_sp
         specs[i] = *spec;
         specs[i].sm = (uint32_t)(i < evens ? 2 * i : 2 * (i - evens) + 1);
     }
-    status = pb_chases_take(bench, specs, count, recording, NULL, err);
+    status = pb_chases_take(session, specs, count, recording, NULL, err);
     free(specs);
     recording->sm_id = -1; /* all of them */
-    return status != PB_UNSUPPORTED ? status : pb_sms_each(bench, take_alone, spec, recording, err);
+    return status != PB_UNSUPPORTED ? status
+                                    : pb_sms_each(session, take_alone, spec, recording, err);
 }
 
-static enum pb_status take_phase(struct pb_bench *bench, struct pb_chase_spec *spec,
+static enum pb_status take_phase(struct pb_session *session, struct pb_chase_spec *spec,
                                  struct pb_recording *recording, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     for (spec->repeat = 0; status == PB_OK && spec->repeat < REPEATS; spec->repeat++)
-        status = take_once(bench, spec, recording, err);
+        status = take_once(session, spec, recording, err);
     return status;
 }
 
-static struct pb_conflict conflict_on(const struct pb_bench *bench, uint32_t sm)
+static struct pb_conflict conflict_on(const struct pb_session *session, uint32_t sm)
 {
     return (struct pb_conflict){.word_bytes = 4,
-                                .stride_words = bench->info.warp_size,
+                                .stride_words = session->info.warp_size,
                                 .warm = CONFLICT_WARM,
                                 .record = CONFLICT_LOADS,
                                 .sm = sm};
 }
 
-static enum pb_status take_conflict_alone(struct pb_bench *bench, uint32_t sm, const void *context,
-                                          struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_conflict_alone(struct pb_session *session, uint32_t sm,
+                                          const void *context, struct pb_recording *recording,
+                                          struct pb_error *err)
 {
-    struct pb_conflict conflict = conflict_on(bench, sm);
+    struct pb_conflict conflict = conflict_on(session, sm);
 
-    return pb_conflicts_take(bench, &conflict, 1, "conflict", *(const uint64_t *)context, recording,
-                             err);
+    return pb_conflicts_take(session, &conflict, 1, "conflict", *(const uint64_t *)context,
+                             recording, err);
 }
 
 /* As take_phase() does with passes. */
-static enum pb_status take_conflicts(struct pb_bench *bench, struct pb_recording *recording,
+static enum pb_status take_conflicts(struct pb_session *session, struct pb_recording *recording,
                                      struct pb_error *err)
 {
-    size_t count = bench->info.sm_count;
+    size_t count = session->info.sm_count;
     struct pb_conflict *conflicts = malloc(count * sizeof(*conflicts));
     enum pb_status status = PB_OK;
 
@@ -120,11 +122,11 @@ static enum pb_status take_conflicts(struct pb_bench *bench, struct pb_recording
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating the conflicts of %zu SMs",
                        count);
     for (size_t i = 0; i < count; i++)
-        conflicts[i] = conflict_on(bench, (uint32_t)i);
+        conflicts[i] = conflict_on(session, (uint32_t)i);
     for (uint64_t repeat = 0; status == PB_OK && repeat < REPEATS; repeat++) {
-        status = pb_conflicts_take(bench, conflicts, count, "conflict", repeat, recording, err);
+        status = pb_conflicts_take(session, conflicts, count, "conflict", repeat, recording, err);
         if (status == PB_UNSUPPORTED)
-            status = pb_sms_each(bench, take_conflict_alone, &repeat, recording, err);
+            status = pb_sms_each(session, take_conflict_alone, &repeat, recording, err);
     }
     recording->sm_id = -1; /* all of them */
     free(conflicts);
@@ -132,50 +134,51 @@ static enum pb_status take_conflicts(struct pb_bench *bench, struct pb_recording
 }
 
 /* What the cache that was measured holds, but for one line in FITS_SHARE; 0: there is none. */
-static enum pb_status find_fitting(struct pb_bench *bench, enum pb_cache cache,
+static enum pb_status find_fitting(struct pb_session *session, enum pb_cache cache,
                                    struct pb_recording *recording, uint64_t *bytes_out,
                                    struct pb_error *err)
 {
     struct pb_search search;
-    enum pb_status status = pb_search_from_hints(bench, cache, &search, recording, err);
+    enum pb_status status = pb_search_from_hints(session, cache, &search, recording, err);
 
     *bytes_out = status == PB_OK ? search.fits_bytes - search.fits_bytes / FITS_SHARE : 0;
     return status == PB_UNSUPPORTED || status == PB_NOT_FOUND ? PB_OK : status;
 }
 
 /* A pass over nearly all that a cache holds, on every SM. */
-static enum pb_status take_fitting(struct pb_bench *bench, enum pb_cache cache, const char *phase,
-                                   uint64_t stride_bytes, struct pb_recording *recording,
-                                   struct pb_error *err)
+static enum pb_status take_fitting(struct pb_session *session, enum pb_cache cache,
+                                   const char *phase, uint64_t stride_bytes,
+                                   struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t bytes = 0;
-    enum pb_status status = find_fitting(bench, cache, recording, &bytes, err);
+    enum pb_status status = find_fitting(session, cache, recording, &bytes, err);
     struct pb_chase_spec spec;
 
     if (status != PB_OK || bytes < stride_bytes)
         return status;
     spec = pass_spec(pb_targets[cache].path, phase, bytes, stride_bytes);
-    return take_phase(bench, &spec, recording, err);
+    return take_phase(session, &spec, recording, err);
 }
 
-enum pb_status pb_test_sm_caches(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_sm_caches(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    bool has_shared = (bench->info.capabilities & PB_CAP_SHARED) != 0;
-    bool has_constant = (bench->info.capabilities & PB_CAP_CONSTANT) != 0;
-    enum pb_status status = take_fitting(bench, PB_CACHE_L1, "l1_fits", LINE_BYTES, recording, err);
+    bool has_shared = (session->info.capabilities & PB_CAP_SHARED) != 0;
+    bool has_constant = (session->info.capabilities & PB_CAP_CONSTANT) != 0;
+    enum pb_status status =
+        take_fitting(session, PB_CACHE_L1, "l1_fits", LINE_BYTES, recording, err);
     struct pb_chase_spec spec =
         pass_spec(PB_PATH_SHARED, "shared", SHARED_BYTES, SHARED_STRIDE_BYTES);
 
     if (status == PB_OK && has_shared)
-        status = take_phase(bench, &spec, recording, err);
+        status = take_phase(session, &spec, recording, err);
     if (status == PB_OK && has_shared)
-        status = take_conflicts(bench, recording, err);
+        status = take_conflicts(session, recording, err);
     spec = pass_spec(PB_PATH_CONSTANT, "constant", CONSTANT_BYTES, CONSTANT_STRIDE_BYTES);
     if (status == PB_OK && has_constant)
-        status = take_phase(bench, &spec, recording, err);
+        status = take_phase(session, &spec, recording, err);
     if (status == PB_OK && has_constant)
-        status = take_fitting(bench, PB_CACHE_CONSTANT, "constant_fits", CONSTANT_STRIDE_BYTES,
+        status = take_fitting(session, PB_CACHE_CONSTANT, "constant_fits", CONSTANT_STRIDE_BYTES,
                               recording, err);
     return status;
 }

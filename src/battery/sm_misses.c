@@ -57,11 +57,11 @@ struct load_pairs {
     uint64_t *offset_bytes;
 };
 
-static enum pb_status take_lines(struct pb_bench *bench, uint32_t sm, const void *context,
+static enum pb_status take_lines(struct pb_session *session, uint32_t sm, const void *context,
                                  struct pb_recording *recording, struct pb_error *err)
 {
     const struct phase *phase = context;
-    uint64_t pages = pb_search_pages(bench, PAGES);
+    uint64_t pages = pb_search_pages(session, PAGES);
     struct pb_chase_spec spec = {.path = phase->path,
                                  .order = PB_ORDER_SEQUENTIAL,
                                  .phase = phase->name,
@@ -75,16 +75,16 @@ static enum pb_status take_lines(struct pb_bench *bench, uint32_t sm, const void
                                  .on_sm = true,
                                  .sm = sm};
 
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
-static enum pb_status take_constants(struct pb_bench *bench, uint32_t sm, const void *context,
+static enum pb_status take_constants(struct pb_session *session, uint32_t sm, const void *context,
                                      struct pb_recording *recording, struct pb_error *err)
 {
     const struct phase *phase = context;
     uint64_t least = pb_targets[PB_CACHE_CONSTANT_L15].small_bytes;
     uint64_t most = pb_targets[PB_CACHE_CONSTANT_L15].limit_bytes / 2;
-    uint64_t bytes = CONSTANT_SHARE * bench->hints[PB_CACHE_CONSTANT].edge_bytes;
+    uint64_t bytes = CONSTANT_SHARE * session->hints[PB_CACHE_CONSTANT].edge_bytes;
     struct pb_chase_spec spec = {.path = phase->path,
                                  .order = PB_ORDER_SEQUENTIAL,
                                  .phase = phase->name,
@@ -96,11 +96,12 @@ static enum pb_status take_constants(struct pb_bench *bench, uint32_t sm, const 
 
     bytes -= bytes % CONSTANT_STRIDE_BYTES;
     spec.footprint_bytes = bytes < least ? least : bytes < most ? bytes : most;
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
-static enum pb_status take_cold_constants(struct pb_bench *bench, uint32_t sm, const void *context,
-                                          struct pb_recording *recording, struct pb_error *err)
+static enum pb_status take_cold_constants(struct pb_session *session, uint32_t sm,
+                                          const void *context, struct pb_recording *recording,
+                                          struct pb_error *err)
 {
     const struct phase *phase = context;
     struct pb_chase_spec spec = {.path = phase->path,
@@ -115,7 +116,7 @@ static enum pb_status take_cold_constants(struct pb_bench *bench, uint32_t sm, c
                                  .on_sm = true,
                                  .sm = sm};
 
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
 /* One of two lines in a page, all different ones of L2. */
@@ -134,7 +135,7 @@ static void add_pairs(struct load_pairs *load_pairs, uint64_t first_line, uint64
     }
 }
 
-static enum pb_status chase_pairs(struct pb_bench *bench, uint32_t sm,
+static enum pb_status chase_pairs(struct pb_session *session, uint32_t sm,
                                   const struct load_pairs *load_pairs, size_t count, uint64_t warm,
                                   struct pb_recording *recording, struct pb_error *err)
 {
@@ -150,11 +151,11 @@ static enum pb_status chase_pairs(struct pb_bench *bench, uint32_t sm,
                                  .on_sm = true,
                                  .sm = sm};
 
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
 /* A pass by one word of each line, then by another one and the other line first. */
-static enum pb_status take_near_pairs(struct pb_bench *bench, uint32_t sm, const void *context,
+static enum pb_status take_near_pairs(struct pb_session *session, uint32_t sm, const void *context,
                                       struct pb_recording *recording, struct pb_error *err)
 {
     struct load_pairs load_pairs = *(const struct load_pairs *)context;
@@ -163,11 +164,11 @@ static enum pb_status take_near_pairs(struct pb_bench *bench, uint32_t sm, const
     load_pairs.pages = LOAD_PAIRS;
     add_pairs(&load_pairs, 0, 0, &count);
     add_pairs(&load_pairs, 1, 1, &count);
-    return chase_pairs(bench, sm, &load_pairs, count, PB_WHOLE_PASS, recording, err);
+    return chase_pairs(session, sm, &load_pairs, count, PB_WHOLE_PASS, recording, err);
 }
 
 /* Both lines are brought near, and then left for all other pages: what translates them is gone. */
-static enum pb_status take_far_pairs(struct pb_bench *bench, uint32_t sm, const void *context,
+static enum pb_status take_far_pairs(struct pb_session *session, uint32_t sm, const void *context,
                                      struct pb_recording *recording, struct pb_error *err)
 {
     struct load_pairs load_pairs = *(const struct load_pairs *)context;
@@ -178,15 +179,15 @@ static enum pb_status take_far_pairs(struct pb_bench *bench, uint32_t sm, const 
         load_pairs.offset_bytes[count++] = slot_of(page, 0, 0);
     warm = count;
     add_pairs(&load_pairs, sm % 2, 0, &count);
-    return chase_pairs(bench, sm, &load_pairs, count, warm, recording, err);
+    return chase_pairs(session, sm, &load_pairs, count, warm, recording, err);
 }
 
 /* Where less memory is free than there was, half of it must do. */
-static enum pb_status take_translations(struct pb_bench *bench, const struct phase *phase,
+static enum pb_status take_translations(struct pb_session *session, const struct phase *phase,
                                         struct pb_recording *recording, struct pb_error *err)
 {
-    uint64_t room = bench->info.memory_free_bytes - reserve_bytes;
-    struct load_pairs load_pairs = {.phase = phase, .pages = room / far_page_bytes};
+    uint64_t available = session->info.memory_free_bytes - reserve_bytes;
+    struct load_pairs load_pairs = {.phase = phase, .pages = available / far_page_bytes};
     enum pb_status status = PB_NO_MEMORY;
 
     if (load_pairs.pages > FAR_PAGES_MAX)
@@ -197,7 +198,7 @@ static enum pb_status take_translations(struct pb_bench *bench, const struct pha
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating slots in %llu pages",
                        (unsigned long long)load_pairs.pages);
     for (; status == PB_NO_MEMORY && load_pairs.pages > 2 * LOAD_PAIRS; load_pairs.pages /= 2)
-        status = pb_sms_each(bench, phase->take, &load_pairs, recording, err);
+        status = pb_sms_each(session, phase->take, &load_pairs, recording, err);
     free(load_pairs.offset_bytes);
     return status;
 }
@@ -212,25 +213,25 @@ static const struct phase phases[] = {
     {"tlb_l2", PB_PATH_GLOBAL_CG, 0, PB_STANDARD, take_far_pairs},
 };
 
-static enum pb_status take_phase(struct pb_bench *bench, const struct phase *phase,
+static enum pb_status take_phase(struct pb_session *session, const struct phase *phase,
                                  struct pb_recording *recording, struct pb_error *err)
 {
-    if (bench->battery < phase->battery || (phase->needs & ~bench->info.capabilities) != 0)
+    if (session->battery < phase->battery || (phase->needs & ~session->info.capabilities) != 0)
         return PB_UNSUPPORTED;
     if (phase->needs > 0)
-        return pb_sms_each(bench, phase->take, phase, recording, err);
-    if (bench->info.memory_free_bytes < large_bytes)
+        return pb_sms_each(session, phase->take, phase, recording, err);
+    if (session->info.memory_free_bytes < large_bytes)
         return PB_UNSUPPORTED;
-    return take_translations(bench, phase, recording, err);
+    return take_translations(session, phase, recording, err);
 }
 
-enum pb_status pb_test_sm_misses(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_sm_misses(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]) && status == PB_OK; i++) {
-        status = take_phase(bench, &phases[i], recording, err);
+        status = take_phase(session, &phases[i], recording, err);
         if (status == PB_UNSUPPORTED && recording->series.point_count > 0)
             status = PB_OK; /* the others are there */
     }

@@ -20,7 +20,7 @@ static const double parameters[] = {0, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 static const double variables[] = {1, 4, 16, 32, 64, 128, 256, 512, 1024, 2048};
 static const char *const kinds[] = {"offset", "stride", "misalign"};
 
-static enum pb_status take(struct pb_bench *bench, enum pb_study_kind kind, double threads,
+static enum pb_status take(struct pb_session *session, enum pb_study_kind kind, double threads,
                            double parameter, double *value_out, struct pb_error *err)
 {
     struct pb_study study = {
@@ -28,16 +28,16 @@ static enum pb_status take(struct pb_bench *bench, enum pb_study_kind kind, doub
     struct pb_study_result result;
     enum pb_status status;
 
-    if (study.threads > bench->info.max_threads_per_cta)
+    if (study.threads > session->info.max_threads_per_cta)
         return PB_OK;
-    status = bench->device->ops->study(bench->device, &study, &result, err);
+    status = session->device->ops->study(session->device, &study, &result, err);
     if (status == PB_OK)
         *value_out = (double)result.cycles;
     return pb_grid_forgive(status);
 }
 
 /* A study over threads and one parameter. */
-static enum pb_status sweep(struct pb_bench *bench, enum pb_study_kind kind,
+static enum pb_status sweep(struct pb_session *session, enum pb_study_kind kind,
                             const struct pb_grid_axis *parameter, const char *description,
                             struct pb_recording *recording, struct pb_error *err)
 {
@@ -52,7 +52,7 @@ static enum pb_status sweep(struct pb_bench *bench, enum pb_study_kind kind,
         size_t at[PB_MATRIX_RANK_MAX];
 
         pb_grid_place(matrix, i, at);
-        status = take(bench, kind, pb_grid_powers[at[0]], parameter->values[at[1]],
+        status = take(session, kind, pb_grid_powers[at[0]], parameter->values[at[1]],
                       &matrix->values[i], &cause);
         status = pb_grid_forgive_shortage(&shortage, status, &cause, err);
     }
@@ -61,26 +61,26 @@ static enum pb_status sweep(struct pb_bench *bench, enum pb_study_kind kind,
                : pb_grid_report_shortage(&shortage, pb_matrix_size(matrix), recording, err);
 }
 
-enum pb_status pb_test_sync(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_sync(struct pb_session *session, struct pb_recording *recording,
                             struct pb_error *err)
 {
     static const struct pb_grid_axis barriers =
         PB_GRID_VALUES("barriers", "", "__syncthreads() among the writes", pb_grid_powers);
 
-    return sweep(bench, PB_STUDY_SYNC, &barriers, "1024 writes of every thread", recording, err);
+    return sweep(session, PB_STUDY_SYNC, &barriers, "1024 writes of every thread", recording, err);
 }
 
-enum pb_status pb_test_spill(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_spill(struct pb_session *session, struct pb_recording *recording,
                              struct pb_error *err)
 {
     static const struct pb_grid_axis live =
         PB_GRID_VALUES("variables", "", "live variables of 8 bytes", variables);
 
-    return sweep(bench, PB_STUDY_SPILL, &live, "4096 reads and writes of every thread", recording,
+    return sweep(session, PB_STUDY_SPILL, &live, "4096 reads and writes of every thread", recording,
                  err);
 }
 
-enum pb_status pb_test_coalesce(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_coalesce(struct pb_session *session, struct pb_recording *recording,
                                 struct pb_error *err)
 {
     static const enum pb_study_kind studies[] = {PB_STUDY_COALESCE, PB_STUDY_STRIDE,
@@ -101,7 +101,7 @@ enum pb_status pb_test_coalesce(struct pb_bench *bench, struct pb_recording *rec
         pb_grid_place(matrix, i, at);
         is_shift = studies[at[0]] == PB_STUDY_MISALIGN;
         if (parameters[at[2]] > 0 || is_shift) /* all threads at one place: nothing to coalesce */
-            status = take(bench, studies[at[0]], pb_grid_powers[at[1]], parameters[at[2]],
+            status = take(session, studies[at[0]], pb_grid_powers[at[1]], parameters[at[2]],
                           &matrix->values[i], err);
     }
     return status;

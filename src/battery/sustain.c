@@ -11,7 +11,7 @@
  * wrong_words: words of 4 bytes that were copied last, each compared with what belongs at its
  * place, and those that differ.
  *
- * 10 s of load in the full battery, 1 s in the others, or as the bench was told.
+ * 10 s of load in the full battery, 1 s in the others, or as --sustain requests.
  */
 #include <math.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static bool grow(struct rows *rows)
     return true;
 }
 
-static enum pb_status add_row(struct pb_bench *bench, double seconds, double bytes_per_s,
+static enum pb_status add_row(struct pb_session *session, double seconds, double bytes_per_s,
                               struct rows *rows, struct pb_error *err)
 {
     struct pb_state state;
@@ -70,7 +70,7 @@ static enum pb_status add_row(struct pb_bench *bench, double seconds, double byt
     if (rows->count == rows->capacity && !grow(rows))
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu moments", rows->count + 1);
     pb_state_clear(&state);
-    if (bench->device->ops->read_state(bench->device, &state, NULL) != PB_OK)
+    if (session->device->ops->read_state(session->device, &state, NULL) != PB_OK)
         pb_state_clear(&state); /* unknown: the throughput still counts */
     values = rows->values[rows->count];
     rows->times[rows->count++] = seconds;
@@ -94,25 +94,26 @@ static void note_copy(const struct pb_stream *stream, const struct pb_stream_res
 }
 
 /* By the clock; what the kernels take to start is not load. */
-static double seconds_of(const struct pb_bench *bench, const struct pb_compute *compute)
+static double seconds_of(const struct pb_session *session, const struct pb_compute *compute)
 {
     const double cycles_per_step = 100.0;
     double cycles = (double)compute->runs * compute->steps * cycles_per_step;
 
-    return (bench->info.sm_clock_max_mhz > 0 ? cycles * 1e-6 / bench->info.sm_clock_max_mhz : 0.0) +
+    return (session->info.sm_clock_max_mhz > 0 ? cycles * 1e-6 / session->info.sm_clock_max_mhz
+                                               : 0.0) +
            1e-6 * compute->runs * compute->rest_us;
 }
 
-static void note_runs(const struct pb_bench *bench, const struct pb_compute *compute,
+static void note_runs(const struct pb_session *session, const struct pb_compute *compute,
                       const struct pb_compute_sm *sms, uint64_t wrong,
                       struct pb_recording *recording, double *values)
 {
     size_t worst = 0;
 
-    for (size_t sm = 1; sm < bench->info.sm_count; sm++)
+    for (size_t sm = 1; sm < session->info.sm_count; sm++)
         if (sms[sm].wrong > sms[worst].wrong)
             worst = sm;
-    values[COMPUTED] = (double)compute->runs * bench->info.sm_count;
+    values[COMPUTED] = (double)compute->runs * session->info.sm_count;
     values[WRONG_RUNS] = (double)wrong;
     if (wrong == 0)
         return;
@@ -124,7 +125,7 @@ static void note_runs(const struct pb_bench *bench, const struct pb_compute *com
 }
 
 /* The computation of slice `number`; a device that has not all its SMs at once does without. */
-static enum pb_status compute_slice(struct pb_bench *bench, size_t number,
+static enum pb_status compute_slice(struct pb_session *session, size_t number,
                                     struct pb_recording *recording, double *values, double *passed,
                                     struct pb_error *err)
 {
@@ -134,22 +135,23 @@ static enum pb_status compute_slice(struct pb_bench *bench, size_t number,
     uint64_t wrong = 0;
     enum pb_status status;
 
-    if ((bench->info.capabilities & PB_CAP_PARALLEL) == 0)
+    if ((session->info.capabilities & PB_CAP_PARALLEL) == 0)
         return PB_OK;
-    sms = malloc(bench->info.sm_count * sizeof(*sms));
+    sms = malloc(session->info.sm_count * sizeof(*sms));
     if (sms == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", bench->info.sm_count);
-    status = pb_compute_compare(bench, &compute, sms, &wrong, err);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs",
+                       session->info.sm_count);
+    status = pb_compute_compare(session, &compute, sms, &wrong, err);
     if (status == PB_OK) {
-        note_runs(bench, &compute, sms, wrong, recording, values);
-        *passed += seconds_of(bench, &compute);
+        note_runs(session, &compute, sms, wrong, recording, values);
+        *passed += seconds_of(session, &compute);
     }
     free(sms);
     return pb_grid_forgive(status);
 }
 
 /* A few likely shapes, where no test has looked for the best one yet. */
-static enum pb_status choose_copy(struct pb_bench *bench, struct pb_recording *recording,
+static enum pb_status choose_copy(struct pb_session *session, struct pb_recording *recording,
                                   struct pb_stream *stream_out, struct pb_error *err)
 {
     static const struct {
@@ -157,20 +159,20 @@ static enum pb_status choose_copy(struct pb_bench *bench, struct pb_recording *r
     } shapes[] = {{2, 512, 8}, {4, 256, 8}, {8, 256, 4}, {16, 128, 4}, {32, 1024, 1}};
     double best = 0;
 
-    if (bench->best_copy_bytes_per_s > 0) {
-        *stream_out = bench->best_copy;
+    if (session->best_copy_bytes_per_s > 0) {
+        *stream_out = session->best_copy;
         return PB_OK;
     }
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         struct pb_stream stream = {.kind = PB_STREAM_COPY,
-                                   .cta_count = shapes[i].ctas_per_sm * bench->info.sm_count,
+                                   .cta_count = shapes[i].ctas_per_sm * session->info.sm_count,
                                    .cta_size = shapes[i].cta_size,
                                    .ilp = shapes[i].ilp,
                                    .word_bytes = 16,
-                                   .bytes = pb_stream_bytes(bench),
+                                   .bytes = pb_stream_bytes(session),
                                    .repeats = 1};
         double bytes_per_s = 0;
-        enum pb_status status = pb_stream_take(bench, &stream, recording, &bytes_per_s, err);
+        enum pb_status status = pb_stream_take(session, &stream, recording, &bytes_per_s, err);
 
         if (status != PB_OK)
             return status;
@@ -183,30 +185,31 @@ static enum pb_status choose_copy(struct pb_bench *bench, struct pb_recording *r
 }
 
 /* As many passes as one slice holds, by the time of one. */
-static enum pb_status fit_slice(struct pb_bench *bench, struct pb_stream *stream,
+static enum pb_status fit_slice(struct pb_session *session, struct pb_stream *stream,
                                 struct pb_error *err)
 {
     struct pb_stream_result result;
     enum pb_status status;
 
     stream->repeats = 1;
-    status = bench->device->ops->stream(bench->device, stream, &result, err);
+    status = session->device->ops->stream(session->device, stream, &result, err);
     if (status == PB_OK && result.seconds < slice_seconds)
         stream->repeats = (uint32_t)fmin(slice_seconds / result.seconds, 1e6);
     return status;
 }
 
-static enum pb_status load(struct pb_bench *bench, const struct pb_stream *stream, double seconds,
-                           struct pb_recording *recording, struct rows *rows, struct pb_error *err)
+static enum pb_status load(struct pb_session *session, const struct pb_stream *stream,
+                           double seconds, struct pb_recording *recording, struct rows *rows,
+                           struct pb_error *err)
 {
     double start = pb_time_monotonic_seconds(), passed = 0;
     enum pb_status status = PB_OK;
 
     while (status == PB_OK && passed < seconds &&
-           pb_time_monotonic_seconds() - start < PB_SUSTAIN_PATIENCE * seconds) {
+           pb_time_monotonic_seconds() - start < PB_SUSTAIN_TIMEOUT_FACTOR * seconds) {
         struct pb_stream_result result;
 
-        status = bench->device->ops->stream(bench->device, stream, &result, err);
+        status = session->device->ops->stream(session->device, stream, &result, err);
         if (status != PB_OK)
             return status;
         passed += result.seconds;
@@ -214,11 +217,11 @@ static enum pb_status load(struct pb_bench *bench, const struct pb_stream *strea
             snprintf(recording->message, sizeof(recording->message),
                      "%llu words were copied wrong after %.2f s",
                      (unsigned long long)result.mismatch_count, passed);
-        status = add_row(bench, passed, (double)result.bytes_moved / result.seconds, rows, err);
+        status = add_row(session, passed, (double)result.bytes_moved / result.seconds, rows, err);
         if (status != PB_OK)
             return status;
         note_copy(stream, &result, rows->values[rows->count - 1]);
-        status = compute_slice(bench, rows->count - 1, recording, rows->values[rows->count - 1],
+        status = compute_slice(session, rows->count - 1, recording, rows->values[rows->count - 1],
                                &passed, err);
     }
     return status;
@@ -248,20 +251,20 @@ static enum pb_status file_rows(const struct rows *rows, struct pb_matrix *matri
     return status;
 }
 
-enum pb_status pb_test_sustained_load(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_sustained_load(struct pb_session *session, struct pb_recording *recording,
                                       struct pb_error *err)
 {
-    double seconds = bench->battery == PB_FULL ? full_seconds : standard_seconds;
+    double seconds = session->battery == PB_FULL ? full_seconds : standard_seconds;
     struct pb_stream stream = {.repeats = 1};
     struct rows rows = {.count = 0};
-    enum pb_status status = choose_copy(bench, recording, &stream, err);
+    enum pb_status status = choose_copy(session, recording, &stream, err);
 
-    if (bench->sustain_seconds > 0)
-        seconds = bench->sustain_seconds;
+    if (session->sustain_seconds > 0)
+        seconds = session->sustain_seconds;
     if (status == PB_OK)
-        status = fit_slice(bench, &stream, err);
+        status = fit_slice(session, &stream, err);
     if (status == PB_OK)
-        status = load(bench, &stream, seconds, recording, &rows, err);
+        status = load(session, &stream, seconds, recording, &rows, err);
     if (status == PB_OK)
         status = file_rows(&rows, &recording->matrix, err);
     free_rows(&rows);

@@ -15,7 +15,7 @@
 
 enum { WORD_BYTES = 8, LOADS = 512, COLUMN_ROWS = 32, AREA_BYTES = 8192, STRIP_BYTES = 32 };
 
-static enum pb_status take(struct pb_bench *bench, const char *phase, const uint64_t *offsets,
+static enum pb_status take(struct pb_session *session, const char *phase, const uint64_t *offsets,
                            size_t count, uint64_t warm, struct pb_recording *recording,
                            struct pb_error *err)
 {
@@ -32,10 +32,10 @@ static enum pb_status take(struct pb_bench *bench, const char *phase, const uint
     for (size_t i = 0; i < count; i++)
         if (offsets[i] >= spec.footprint_bytes)
             spec.footprint_bytes = offsets[i] + WORD_BYTES;
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
-static enum pb_status take_cold(struct pb_bench *bench, struct pb_recording *recording,
+static enum pb_status take_cold(struct pb_session *session, struct pb_recording *recording,
                                 struct pb_error *err)
 {
     uint64_t offsets[LOADS];
@@ -43,13 +43,13 @@ static enum pb_status take_cold(struct pb_bench *bench, struct pb_recording *rec
 
     for (size_t i = 0; i < LOADS; i++)
         offsets[i] = i * WORD_BYTES; /* four rows, one after another */
-    status = take(bench, "rows", offsets, LOADS, 0, recording, err);
+    status = take(session, "rows", offsets, LOADS, 0, recording, err);
     for (size_t i = 0; i < LOADS; i++)
         offsets[i] = i % COLUMN_ROWS * PB_TEXTURE_ROW_BYTES + i / COLUMN_ROWS * WORD_BYTES;
-    return status != PB_OK ? status : take(bench, "columns", offsets, LOADS, 0, recording, err);
+    return status != PB_OK ? status : take(session, "columns", offsets, LOADS, 0, recording, err);
 }
 
-static enum pb_status take_steady(struct pb_bench *bench, struct pb_recording *recording,
+static enum pb_status take_steady(struct pb_session *session, struct pb_recording *recording,
                                   struct pb_error *err)
 {
     enum { SLOTS = AREA_BYTES / STRIP_BYTES };
@@ -58,17 +58,17 @@ static enum pb_status take_steady(struct pb_bench *bench, struct pb_recording *r
 
     for (size_t i = 0; i < SLOTS; i++)
         offsets[i] = i * STRIP_BYTES;
-    status = take(bench, "wide", offsets, SLOTS, 2 * SLOTS, recording, err);
+    status = take(session, "wide", offsets, SLOTS, 2 * SLOTS, recording, err);
     for (size_t i = 0; i < SLOTS; i++)
         offsets[i] = i * PB_TEXTURE_ROW_BYTES;
     return status != PB_OK ? status
-                           : take(bench, "tall", offsets, SLOTS, 2 * SLOTS, recording, err);
+                           : take(session, "tall", offsets, SLOTS, 2 * SLOTS, recording, err);
 }
 
-enum pb_status pb_test_texture_2d(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_texture_2d(struct pb_session *session, struct pb_recording *recording,
                                   struct pb_error *err)
 {
-    enum pb_status status = take_cold(bench, recording, err);
+    enum pb_status status = take_cold(session, recording, err);
 
-    return status != PB_OK ? status : take_steady(bench, recording, err);
+    return status != PB_OK ? status : take_steady(session, recording, err);
 }

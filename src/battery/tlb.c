@@ -41,7 +41,7 @@ static uint64_t slot_offset(const struct pb_tlb_sweep *sweep, uint64_t page)
     return page * sweep->stride_bytes + (page * LINE_BYTES + shift) % spread;
 }
 
-static enum pb_status take_plain(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
+static enum pb_status take_plain(struct pb_session *session, struct pb_tlb_sweep *sweep,
                                  struct pb_recording *recording, struct pb_error *err)
 {
     uint64_t *offsets = malloc(sweep->most_pages * sizeof(*offsets));
@@ -53,13 +53,13 @@ static enum pb_status take_plain(struct pb_bench *bench, struct pb_tlb_sweep *sw
     for (uint64_t i = 0; i < sweep->most_pages; i++)
         offsets[i] = slot_offset(sweep, i);
     sweep->offset_bytes = offsets;
-    status = pb_tlb_sweep_run(bench, sweep, recording, err);
+    status = pb_tlb_sweep_run(session, sweep, recording, err);
     sweep->offset_bytes = NULL;
     free(offsets);
     return status;
 }
 
-static enum pb_status take_reference(struct pb_bench *bench, struct pb_recording *recording,
+static enum pb_status take_reference(struct pb_session *session, struct pb_recording *recording,
                                      struct pb_error *err)
 {
     struct pb_chase_spec spec = {.path = PB_PATH_GLOBAL_CG,
@@ -70,11 +70,11 @@ static enum pb_status take_reference(struct pb_bench *bench, struct pb_recording
                                  .warm = 2 * REFERENCE_LOADS,
                                  .record = REFERENCE_LOADS};
 
-    return pb_chase_take(bench, &spec, recording, NULL, err);
+    return pb_chase_take(session, &spec, recording, NULL, err);
 }
 
 /* Slots closer than 2 MiB, not far: to see whether pages are that small. */
-static enum pb_status take_fine(struct pb_bench *bench, uint64_t room,
+static enum pb_status take_fine(struct pb_session *session, uint64_t available,
                                 struct pb_recording *recording, struct pb_error *err)
 {
     static const uint64_t span_bytes = (uint64_t)256 << 20;
@@ -82,7 +82,7 @@ static enum pb_status take_fine(struct pb_bench *bench, uint64_t room,
         const char *phase;
         uint64_t stride_bytes;
     } fine[] = {{"fine64k", 64 * kib}, {"fine512k", 512 * kib}};
-    uint64_t span = room < span_bytes ? room : span_bytes;
+    uint64_t span = available < span_bytes ? available : span_bytes;
 
     for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
         struct pb_tlb_sweep sweep = {.phase = fine[i].phase,
@@ -91,7 +91,7 @@ static enum pb_status take_fine(struct pb_bench *bench, uint64_t room,
                                      .per_octave = PER_OCTAVE,
                                      .most_pages = span / fine[i].stride_bytes,
                                      .record_loads = PB_TLB_SWEEP_LOADS};
-        enum pb_status status = take_plain(bench, &sweep, recording, err);
+        enum pb_status status = take_plain(session, &sweep, recording, err);
 
         if (status != PB_OK)
             return status;
@@ -100,17 +100,17 @@ static enum pb_status take_fine(struct pb_bench *bench, uint64_t room,
 }
 
 /* Pages so far apart, as many as there is room for; *spanned_out grows to what they span. */
-static enum pb_status take_stride(struct pb_bench *bench, uint64_t stride_mib, uint64_t room,
-                                  struct pb_recording *recording, uint64_t *spanned_out,
-                                  struct pb_error *err)
+static enum pb_status take_stride(struct pb_session *session, uint64_t stride_mib,
+                                  uint64_t available, struct pb_recording *recording,
+                                  uint64_t *spanned_out, struct pb_error *err)
 {
     struct pb_tlb_sweep sweep = {.phase = pb_tlb_sweep_phase(stride_mib * mib),
                                  .stride_bytes = stride_mib * mib,
                                  .each_pages = stride_mib == 2 ? EACH_PAGES : EACH_PAGES_FAR,
                                  .per_octave = PER_OCTAVE,
-                                 .most_pages = room / (stride_mib * mib),
+                                 .most_pages = available / (stride_mib * mib),
                                  .record_loads = PB_TLB_SWEEP_LOADS};
-    enum pb_status status = take_plain(bench, &sweep, recording, err);
+    enum pb_status status = take_plain(session, &sweep, recording, err);
 
     if (sweep.most_pages * sweep.stride_bytes > *spanned_out)
         *spanned_out = sweep.most_pages * sweep.stride_bytes;
@@ -118,28 +118,28 @@ static enum pb_status take_stride(struct pb_bench *bench, uint64_t stride_mib, u
     sweep.each_pages = PER_OCTAVE;
     sweep.record_loads = PB_TLB_SWEEP_LOADS_OF_SETS;
     if (status == PB_OK && stride_mib == 32)
-        status = take_plain(bench, &sweep, recording, err);
+        status = take_plain(session, &sweep, recording, err);
     return status;
 }
 
-enum pb_status pb_test_tlb_reach(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_tlb_reach(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
-    uint64_t room = pb_tlb_sweep_bytes_max(bench), spanned = 0;
-    enum pb_status status = take_reference(bench, recording, err);
+    uint64_t available = pb_tlb_sweep_bytes_max(session), spanned = 0;
+    enum pb_status status = take_reference(session, recording, err);
 
-    if (status == PB_OK && room < 4 * mib)
+    if (status == PB_OK && available < 4 * mib)
         return pb_fail(err, PB_UNSUPPORTED, "too little free memory: %llu bytes",
-                       (unsigned long long)bench->info.memory_free_bytes);
+                       (unsigned long long)session->info.memory_free_bytes);
     for (uint64_t stride_mib = 2; stride_mib <= 64 && status == PB_OK; stride_mib *= 2)
-        if (room >= 2 * stride_mib * mib)
-            status = take_stride(bench, stride_mib, room, recording, &spanned, err);
+        if (available >= 2 * stride_mib * mib)
+            status = take_stride(session, stride_mib, available, recording, &spanned, err);
     if (status == PB_OK)
-        status = take_fine(bench, room, recording, err);
+        status = take_fine(session, available, recording, err);
     if (status == PB_OK)
         snprintf(recording->message, sizeof(recording->message),
                  "swept up to %llu MiB of the %llu MiB that were free",
                  (unsigned long long)(spanned / mib),
-                 (unsigned long long)(bench->info.memory_free_bytes / mib));
+                 (unsigned long long)(session->info.memory_free_bytes / mib));
     return status;
 }

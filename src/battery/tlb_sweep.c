@@ -20,10 +20,10 @@ struct pass {
     double median_cycles;
 };
 
-uint64_t pb_tlb_sweep_bytes_max(const struct pb_bench *bench)
+uint64_t pb_tlb_sweep_bytes_max(const struct pb_session *session)
 {
     const uint64_t reserve_bytes = (uint64_t)1 << 30;
-    uint64_t free_bytes = bench->info.memory_free_bytes;
+    uint64_t free_bytes = session->info.memory_free_bytes;
 
     return free_bytes > 2 * reserve_bytes ? free_bytes - reserve_bytes : free_bytes / 2;
 }
@@ -41,8 +41,8 @@ const char *pb_tlb_sweep_phase(uint64_t stride_bytes)
     return phases[i];
 }
 
-static enum pb_status take(struct pb_bench *bench, const struct pb_tlb_sweep *sweep, uint64_t pages,
-                           struct pb_recording *recording, struct pass *pass_out,
+static enum pb_status take(struct pb_session *session, const struct pb_tlb_sweep *sweep,
+                           uint64_t pages, struct pb_recording *recording, struct pass *pass_out,
                            struct pb_error *err)
 {
     struct pb_chase_spec spec = {.path = PB_PATH_GLOBAL_CG,
@@ -58,7 +58,7 @@ static enum pb_status take(struct pb_bench *bench, const struct pb_tlb_sweep *sw
                                  .repeat = sweep->repeat,
                                  .alias_bytes = sweep->alias_bytes};
     struct pb_chase_result result;
-    enum pb_status status = pb_chase_take(bench, &spec, recording, &result, err);
+    enum pb_status status = pb_chase_take(session, &spec, recording, &result, err);
 
     if (status == PB_OK)
         *pass_out = (struct pass){pages, result.first, result.count, result.median_cycles};
@@ -118,7 +118,7 @@ static bool is_slower_twice(const struct pb_recording *recording, const struct p
 }
 
 /* From the slower number on: finely, as far as pages go. */
-static enum pb_status chase_beyond(struct pb_bench *bench, const struct pb_tlb_sweep *sweep,
+static enum pb_status chase_beyond(struct pb_session *session, const struct pb_tlb_sweep *sweep,
                                    uint64_t pages, struct pb_recording *recording,
                                    struct pb_error *err)
 {
@@ -130,7 +130,7 @@ static enum pb_status chase_beyond(struct pb_bench *bench, const struct pb_tlb_s
 
         if (n > pages + CLOSE_PAGES && n % GROUP_PAGES > 1)
             continue;
-        status = take(bench, sweep, n, recording, &pass, err);
+        status = take(session, sweep, n, recording, &pass, err);
         if (status != PB_OK)
             break;
     }
@@ -138,7 +138,7 @@ static enum pb_status chase_beyond(struct pb_bench *bench, const struct pb_tlb_s
 }
 
 /* Halves what lies between a number of pages and one that is slower. */
-static enum pb_status find_knee(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
+static enum pb_status find_knee(struct pb_session *session, struct pb_tlb_sweep *sweep,
                                 const struct pass *before, uint64_t slower_pages,
                                 struct pb_recording *recording, struct pb_error *err)
 {
@@ -147,10 +147,10 @@ static enum pb_status find_knee(struct pb_bench *bench, struct pb_tlb_sweep *swe
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
         struct pass pass, again;
-        enum pb_status status = take(bench, sweep, middle, recording, &pass, err);
+        enum pb_status status = take(session, sweep, middle, recording, &pass, err);
 
         if (status == PB_OK)
-            status = take(bench, sweep, middle, recording, &again, err);
+            status = take(session, sweep, middle, recording, &again, err);
         if (status != PB_OK)
             return status;
         if (is_slower(recording, before, &pass) ||
@@ -160,7 +160,7 @@ static enum pb_status find_knee(struct pb_bench *bench, struct pb_tlb_sweep *swe
             low = middle;
     }
     sweep->slower_pages = high;
-    return chase_beyond(bench, sweep, high, recording, err);
+    return chase_beyond(session, sweep, high, recording, err);
 }
 
 static uint64_t next_count(const struct pb_tlb_sweep *sweep, uint64_t pages)
@@ -174,12 +174,12 @@ static uint64_t next_count(const struct pb_tlb_sweep *sweep, uint64_t pages)
     return pages + (octave >= sweep->per_octave ? octave / sweep->per_octave : 1);
 }
 
-static enum pb_status take_most(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
+static enum pb_status take_most(struct pb_session *session, struct pb_tlb_sweep *sweep,
                                 struct pb_recording *recording, struct pass *pass_out,
                                 struct pb_error *err)
 {
     for (;;) {
-        enum pb_status status = take(bench, sweep, sweep->most_pages, recording, pass_out, err);
+        enum pb_status status = take(session, sweep, sweep->most_pages, recording, pass_out, err);
 
         if (status != PB_NO_MEMORY || sweep->most_pages < 4)
             return status;
@@ -187,12 +187,12 @@ static enum pb_status take_most(struct pb_bench *bench, struct pb_tlb_sweep *swe
     }
 }
 
-enum pb_status pb_tlb_sweep_run(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
+enum pb_status pb_tlb_sweep_run(struct pb_session *session, struct pb_tlb_sweep *sweep,
                                 struct pb_recording *recording, struct pb_error *err)
 {
     struct pass most, pass, before = {.pages = 0};
     size_t knees = 0;
-    enum pb_status status = take_most(bench, sweep, recording, &most, err);
+    enum pb_status status = take_most(session, sweep, recording, &most, err);
 
     sweep->slower_pages = 0;
     for (uint64_t pages = 1; status == PB_OK; pages = next_count(sweep, pages)) {
@@ -200,10 +200,10 @@ enum pb_status pb_tlb_sweep_run(struct pb_bench *bench, struct pb_tlb_sweep *swe
 
         pass = most;
         if (!is_last)
-            status = take(bench, sweep, pages, recording, &pass, err);
+            status = take(session, sweep, pages, recording, &pass, err);
         if (status == PB_OK && before.pages > 0 && pass.pages > before.pages + 1 &&
             knees < KNEES_MAX && is_slower(recording, &before, &pass)) {
-            status = find_knee(bench, sweep, &before, pass.pages, recording, err);
+            status = find_knee(session, sweep, &before, pass.pages, recording, err);
             knees++;
         }
         before = pass;

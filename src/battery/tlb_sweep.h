@@ -26,13 +26,13 @@ struct pb_tlb_sweep {
 /*
  * Loads that are recorded of a pass. The sets of a large level show by pages of theirs that begin
  * to miss together: of 256 sets, two pages each are among the first 512, which leaves an index open
- * that so many tell.
+ * that so many are enough.
  */
 enum { PB_TLB_SWEEP_LOADS = 512, PB_TLB_SWEEP_LOADS_OF_SETS = 2048 };
 
 /* Bytes of plain memory that pages may take: all that is free less a reserve for all others, or
  * half of very little. */
-uint64_t pb_tlb_sweep_bytes_max(const struct pb_bench *bench);
+uint64_t pb_tlb_sweep_bytes_max(const struct pb_session *session);
 
 /* The phase of pages 2, 4, … 64 MiB apart. */
 const char *pb_tlb_sweep_phase(uint64_t stride_bytes);
@@ -45,7 +45,7 @@ const char *pb_tlb_sweep_phase(uint64_t stride_bytes);
  * The largest number comes first: the device then lays out its memory once, and where it has less
  * than was requested, sweep->most_pages is halved until it fits. Errors are the device's.
  */
-enum pb_status pb_tlb_sweep_run(struct pb_bench *bench, struct pb_tlb_sweep *sweep,
+enum pb_status pb_tlb_sweep_run(struct pb_session *session, struct pb_tlb_sweep *sweep,
                                 struct pb_recording *recording, struct pb_error *err);
 
 #endif

@@ -5,13 +5,13 @@
  *   peer_link_concurrent   axes peer (by PCI bus id), quantity
  *
  * Quantities are the throughput of this GPU's own transfers in byte/s, the median of many, and the
- * number of GPUs that began with it. They meet before every cell, and a cell is long against what
- * they need to get going.
+ * number of GPUs that began with it. A barrier stands before every cell, and a cell is long against
+ * what they need to get going.
  *
- * Limits: they begin together; a faster one ends before the others. Who finds no room for a
- * transfer leaves the cell empty, says so, and has met the others all the same. Who has nobody to
- * meet, or no plumb-run above it that knows the others, records that. Who comes when the others
- * have begun without it fails: what it would measure is another test.
+ * Limits: they begin together; a faster one ends before the others. A device
+ * without memory for a transfer leaves the cell empty, reports that, and has passed the barrier all
+ * the same. One that has no others, or no plumb-run above it that knows them, records that. One
+ * that comes when the others have begun without it fails: it would measure another test.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,17 +34,17 @@ struct participants {
     struct pb_grid_shortage shortage;
 };
 
-#define NOBODY ((struct participants){0, 0, PB_GRID_ENOUGH})
+#define NO_PARTICIPANTS ((struct participants){0, 0, PB_GRID_ENOUGH})
 
 /* One cell: meets, transfers, and fills values[2]. What it may lack is forgiven. */
-static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *link, int64_t number,
-                                struct pb_recording *recording, struct participants *met,
-                                double *values, struct pb_error *err)
+static enum pb_status take_cell(struct pb_session *session, const struct pb_link *link,
+                                int64_t number, struct pb_recording *recording,
+                                struct participants *met, double *values, struct pb_error *err)
 {
     struct pb_link_result result;
     struct pb_error cause = PB_ERROR_INIT;
     int64_t count;
-    enum pb_status status = pb_bench_barrier(bench, recording->name, number, &count, err);
+    enum pb_status status = pb_session_barrier(session, recording->name, number, &count, err);
 
     if (status == PB_OK && number == 0 && count == 1)
         return pb_fail(err, PB_NOT_FOUND, "no other device of this node measures with this one");
@@ -54,7 +54,7 @@ static enum pb_status take_cell(struct pb_bench *bench, const struct pb_link *li
                        "repeats the test with all of them");
     if (status != PB_OK)
         return status;
-    status = pb_link_take(bench, link, recording, &result, &cause);
+    status = pb_link_take(session, link, recording, &result, &cause);
     if (status != PB_OK)
         return pb_grid_forgive_shortage(&met->shortage, pb_grid_forgive(status), &cause, err);
     values[0] = (double)link->bytes / result.seconds;
@@ -77,7 +77,7 @@ static void describe_participants(const struct participants *met, struct pb_reco
                  (long long)met->least, (long long)met->most);
 }
 
-/* The end of a test of so many cells. Nobody to meet is no failure of the device. */
+/* The end of a test of so many cells. That there is no other device is no failure of this one. */
 static enum pb_status conclude(const struct participants *met, size_t cell_count,
                                enum pb_status status, struct pb_recording *recording,
                                struct pb_error *err)
@@ -88,8 +88,8 @@ static enum pb_status conclude(const struct participants *met, size_t cell_count
     return status == PB_NOT_FOUND && met->most == 0 ? PB_UNSUPPORTED : status;
 }
 
-enum pb_status pb_test_host_link_concurrent(struct pb_bench *bench, struct pb_recording *recording,
-                                            struct pb_error *err)
+enum pb_status pb_test_host_link_concurrent(struct pb_session *session,
+                                            struct pb_recording *recording, struct pb_error *err)
 {
     static const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("direction", "of the transfer", pb_link_directions),
@@ -97,7 +97,7 @@ enum pb_status pb_test_host_link_concurrent(struct pb_bench *bench, struct pb_re
         PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities),
     };
     struct pb_matrix *matrix = &recording->matrix;
-    struct participants met = NOBODY;
+    struct participants met = NO_PARTICIPANTS;
     enum pb_status status = pb_grid_open(matrix, axes, 3, "by quantity",
                                          "transfers of 64 MiB, all devices at once", err);
 
@@ -108,17 +108,18 @@ enum pb_status pb_test_host_link_concurrent(struct pb_bench *bench, struct pb_re
         pb_grid_place(matrix, i, at);
         link = pb_link_host(at[0], at[1], PB_LINK_BULK_BYTES);
         link.repeats = link.pinned ? PINNED_REPEATS : PAGEABLE_REPEATS;
-        status = take_cell(bench, &link, (int64_t)i / 2, recording, &met, &matrix->values[i], err);
+        status =
+            take_cell(session, &link, (int64_t)i / 2, recording, &met, &matrix->values[i], err);
     }
     return conclude(&met, pb_matrix_size(matrix) / 2, status, recording, err);
 }
 
-static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_entry *peers,
+static enum pb_status take_peers(struct pb_session *session, const struct pb_device_entry *peers,
                                  size_t count, struct pb_recording *recording, struct pb_error *err)
 {
     const struct pb_grid_axis axis =
         PB_GRID_LABELS("quantity", "byte/s of this device, and devices at once", quantities);
-    struct participants met = NOBODY;
+    struct participants met = NO_PARTICIPANTS;
     enum pb_status status = pb_link_open_grid(
         peers, count, &axis, "by quantity", "transfers of 64 MiB from a peer, all devices at once",
         &recording->matrix, err);
@@ -129,21 +130,21 @@ static enum pb_status take_peers(struct pb_bench *bench, const struct pb_device_
                                      .bytes = PB_LINK_BULK_BYTES,
                                      .repeats = PEER_REPEATS};
 
-        status = take_cell(bench, &link, (int64_t)i, recording, &met,
+        status = take_cell(session, &link, (int64_t)i, recording, &met,
                            &recording->matrix.values[2 * i], err);
     }
     return conclude(&met, count, status, recording, err);
 }
 
-enum pb_status pb_test_peer_link_concurrent(struct pb_bench *bench, struct pb_recording *recording,
-                                            struct pb_error *err)
+enum pb_status pb_test_peer_link_concurrent(struct pb_session *session,
+                                            struct pb_recording *recording, struct pb_error *err)
 {
     struct pb_device_entry *peers = NULL;
     size_t count = 0;
-    enum pb_status status = pb_link_peers(bench, &peers, &count, err);
+    enum pb_status status = pb_link_peers(session, &peers, &count, err);
 
     if (status == PB_OK)
-        status = take_peers(bench, peers, count, recording, err);
+        status = take_peers(session, peers, count, recording, err);
     free(peers);
     return status;
 }

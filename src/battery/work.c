@@ -9,7 +9,7 @@
  *                 the first word lies
  *   atomic_sides  axes line, quantity: an addition of SM 0 that waits for the one before (cycles,
  *                 overhead included), and additions per cycle of all its threads to that address
- *                 while the other SMs rest; lines of both sides of L2, told by the latency
+ *                 while the other SMs rest; lines of both sides of L2, distinguished by the latency
  *   bulk_copy     axes size, quantity: cycles from the start of one asynchronous copy from L2 to
  *                 shared memory to its end, and byte per cycle of an SM while all copy
  */
@@ -17,6 +17,7 @@
 
 #include "battery/grid.h"
 #include "battery/tests.h"
+#include "core/compare.h"
 
 enum { L1_BYTES = 65536, SHARED_BYTES = 65536, L2_BYTES = 131072 };
 /* Odd, and so many that the first load's latency and the last barrier do not count. */
@@ -28,21 +29,22 @@ enum { ADDS_ALONE = 20, SIDE_STEP_BYTES = 4096 + 128 };
 enum { COPIES = 33, COPIES_AT_ONCE = 8, SIZES = 7 };
 
 /* Runs the work; cycles_out[sm_count] */
-static enum pb_status take(struct pb_bench *bench, const struct pb_work *work, uint64_t *cycles_out,
-                           struct pb_error *err)
+static enum pb_status take(struct pb_session *session, const struct pb_work *work,
+                           uint64_t *cycles_out, struct pb_error *err)
 {
-    return bench->device->ops->work(bench->device, work, cycles_out, err);
+    return session->device->ops->work(session->device, work, cycles_out, err);
 }
 
 /* Cycles of each SM, for free(), and the matrix that they fill. */
-static enum pb_status open_matrix(const struct pb_bench *bench, const struct pb_grid_axis *axes,
+static enum pb_status open_matrix(const struct pb_session *session, const struct pb_grid_axis *axes,
                                   size_t rank, const char *unit, const char *description,
                                   struct pb_matrix *matrix, uint64_t **cycles_out,
                                   struct pb_error *err)
 {
-    *cycles_out = calloc(bench->info.sm_count, sizeof(**cycles_out));
+    *cycles_out = calloc(session->info.sm_count, sizeof(**cycles_out));
     if (*cycles_out == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs", bench->info.sm_count);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %u SMs",
+                       session->info.sm_count);
     return pb_grid_open(matrix, axes, rank, unit, description, err);
 }
 
@@ -50,23 +52,23 @@ static enum pb_status open_matrix(const struct pb_bench *bench, const struct pb_
  * Makes the array as large as the memory holds, and the passes over it as many as make up for that.
  * False: not even the smallest fits, so that it would be read from elsewhere.
  */
-static bool fit(const struct pb_bench *bench, struct pb_work *work)
+static bool fit(const struct pb_session *session, struct pb_work *work)
 {
-    uint64_t step = pb_work_step_bytes(work), room = work->bytes, wanted = work->bytes;
+    uint64_t step = pb_work_step_bytes(work), available = work->bytes, wanted = work->bytes;
 
-    if (work->kind == PB_WORK_SHARED && bench->info.shared_per_cta_bytes > 0)
-        room = bench->info.shared_per_cta_bytes;
-    if (work->kind == PB_WORK_L1 && bench->hints[PB_CACHE_L1].edge_bytes > 0)
-        room = bench->hints[PB_CACHE_L1].edge_bytes;
-    if (room < wanted)
-        work->bytes = room / step * step;
+    if (work->kind == PB_WORK_SHARED && session->info.shared_per_cta_bytes > 0)
+        available = session->info.shared_per_cta_bytes;
+    if (work->kind == PB_WORK_L1 && session->hints[PB_CACHE_L1].edge_bytes > 0)
+        available = session->hints[PB_CACHE_L1].edge_bytes;
+    if (available < wanted)
+        work->bytes = available / step * step;
     if (work->bytes == 0)
         return false;
     work->repeats = (uint32_t)(work->repeats * wanted / work->bytes) | 1;
     return true;
 }
 
-enum pb_status pb_test_read_peak(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_read_peak(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     static const char *const memories[MEMORIES] = {"shared", "l1", "l2"};
@@ -75,24 +77,24 @@ enum pb_status pb_test_read_peak(struct pb_bench *bench, struct pb_recording *re
         {.kind = PB_WORK_L1, .bytes = L1_BYTES, .repeats = REPEATS, .sm = -1},
         {.kind = PB_WORK_L2, .bytes = L2_BYTES, .repeats = REPEATS_L2, .sm = -1}};
     static const double words[WORDS] = {4, 8, 16};
-    size_t sm_count = bench->info.sm_count, taken = 0;
+    size_t sm_count = session->info.sm_count, taken = 0;
     uint64_t *cycles = NULL;
     enum pb_status status;
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("memory", "what is read", memories),
         PB_GRID_VALUES("word", "byte", "of one load of a thread", words),
-        PB_GRID_SMS(bench),
+        PB_GRID_SMS(session),
     };
 
-    status = open_matrix(bench, axes, 3, "byte/cycle", "read by one SM while all read",
+    status = open_matrix(session, axes, 3, "byte/cycle", "read by one SM while all read",
                          &recording->matrix, &cycles, err);
     for (size_t i = 0; i < MEMORIES * WORDS && status == PB_OK; i++) {
         struct pb_work work = works[i / WORDS];
 
         work.word_bytes = (uint32_t)words[i % WORDS];
-        if (!fit(bench, &work))
+        if (!fit(session, &work))
             continue;
-        status = take(bench, &work, cycles, err);
+        status = take(session, &work, cycles, err);
         for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++)
             recording->matrix.values[i * sm_count + sm] =
                 (double)work.bytes * work.repeats / (double)cycles[sm];
@@ -103,32 +105,32 @@ enum pb_status pb_test_read_peak(struct pb_bench *bench, struct pb_recording *re
     return status == PB_OK && taken == 0 ? PB_UNSUPPORTED : status;
 }
 
-enum pb_status pb_test_l2_read(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_l2_read(struct pb_session *session, struct pb_recording *recording,
                                struct pb_error *err)
 {
     static const char *const company[] = {"alone", "together"};
-    size_t sm_count = bench->info.sm_count;
+    size_t sm_count = session->info.sm_count;
     uint64_t *cycles = NULL;
     struct pb_work work = {.kind = PB_WORK_L2, .word_bytes = 16, .bytes = L2_BYTES, .sm = -1};
     enum pb_status status;
     const struct pb_grid_axis axes[] = {
         PB_GRID_LABELS("company", "which SMs read", company),
-        PB_GRID_SMS(bench),
+        PB_GRID_SMS(session),
     };
 
-    status = open_matrix(bench, axes, 2, "byte/cycle", "read from L2 by an SM", &recording->matrix,
-                         &cycles, err);
+    status = open_matrix(session, axes, 2, "byte/cycle", "read from L2 by an SM",
+                         &recording->matrix, &cycles, err);
     work.repeats = REPEATS_ALONE;
     for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++) {
         work.sm = (int64_t)sm;
-        status = take(bench, &work, cycles, err);
+        status = take(session, &work, cycles, err);
         if (status == PB_OK)
             recording->matrix.values[sm] = (double)work.bytes * work.repeats / (double)cycles[sm];
     }
     work.sm = -1;
     work.repeats = REPEATS_L2;
     if (status == PB_OK)
-        status = take(bench, &work, cycles, err);
+        status = take(session, &work, cycles, err);
     for (size_t sm = 0; sm < sm_count && status == PB_OK; sm++)
         recording->matrix.values[sm_count + sm] =
             (double)work.bytes * work.repeats / (double)cycles[sm];
@@ -157,11 +159,11 @@ static uint32_t count_adds(size_t pattern, size_t sm_count)
     return adds[pattern] * (sm_count < sms ? sms / (uint32_t)sm_count : 1);
 }
 
-enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_atomic_rate(struct pb_session *session, struct pb_recording *recording,
                                    struct pb_error *err)
 {
     static const char *const patterns[PATTERNS] = {"one_address", "one_line", "spread"};
-    size_t sm_count = bench->info.sm_count;
+    size_t sm_count = session->info.sm_count;
     const uint32_t counts[PATTERNS] = {1, 32, (uint32_t)sm_count * PB_WORK_THREADS};
     double lines[LINES];
     uint64_t *cycles = NULL;
@@ -173,7 +175,7 @@ enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *
 
     for (size_t i = 0; i < LINES; i++)
         lines[i] = (double)(i * LINE_STEP_BYTES);
-    status = open_matrix(bench, axes, 2, "1/cycle", "additions of all threads of all SMs",
+    status = open_matrix(session, axes, 2, "1/cycle", "additions of all threads of all SMs",
                          &recording->matrix, &cycles, err);
     for (size_t i = 0; i < PATTERNS * LINES && status == PB_OK; i++) {
         struct pb_work work = {.kind = PB_WORK_ATOMIC,
@@ -183,7 +185,7 @@ enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *
                                .offset_bytes = i % LINES * LINE_STEP_BYTES,
                                .sm = -1};
 
-        status = take(bench, &work, cycles, err);
+        status = take(session, &work, cycles, err);
         if (status == PB_OK)
             recording->matrix.values[i] = (double)sm_count * PB_WORK_THREADS * work.repeats /
                                           (double)largest(cycles, sm_count);
@@ -192,7 +194,7 @@ enum pb_status pb_test_atomic_rate(struct pb_bench *bench, struct pb_recording *
     return status;
 }
 
-enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_atomic_sides(struct pb_session *session, struct pb_recording *recording,
                                     struct pb_error *err)
 {
     static const char *const quantities[] = {"latency", "rate"};
@@ -218,10 +220,10 @@ enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording 
         lines[i] = (double)offsets[i];
     }
     status =
-        open_matrix(bench, axes, 2, "by quantity", "additions of one SM, by where the word lies",
+        open_matrix(session, axes, 2, "by quantity", "additions of one SM, by where the word lies",
                     &recording->matrix, &cycles, err);
     if (status == PB_OK)
-        status = bench->device->ops->map(bench->device, &map, latency, err);
+        status = session->device->ops->map(session->device, &map, latency, err);
     for (size_t i = 0; i < SIDE_LINES && status == PB_OK; i++) {
         const struct pb_work work = {.kind = PB_WORK_ATOMIC,
                                      .word_bytes = 4,
@@ -230,7 +232,7 @@ enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording 
                                      .offset_bytes = offsets[i],
                                      .sm = sm};
 
-        status = take(bench, &work, cycles, err);
+        status = take(session, &work, cycles, err);
         recording->matrix.values[2 * i] = latency[i];
         if (status == PB_OK)
             recording->matrix.values[2 * i + 1] =
@@ -240,14 +242,7 @@ enum pb_status pb_test_atomic_sides(struct pb_bench *bench, struct pb_recording 
     return status;
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-enum pb_status pb_test_bulk_copy(struct pb_bench *bench, struct pb_recording *recording,
+enum pb_status pb_test_bulk_copy(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
     static const double sizes[SIZES] = {16, 64, 256, 1024, 4096, 8192, 16384};
@@ -256,12 +251,12 @@ enum pb_status pb_test_bulk_copy(struct pb_bench *bench, struct pb_recording *re
         PB_GRID_VALUES("size", "byte", "of one copy", sizes),
         PB_GRID_LABELS("quantity", "cycle, byte/cycle of an SM", quantities),
     };
-    size_t sm_count = bench->info.sm_count;
+    size_t sm_count = session->info.sm_count;
     uint64_t *cycles = NULL;
     enum pb_status status;
 
     status =
-        open_matrix(bench, axes, 2, "by quantity", "asynchronous copies from L2 to shared memory",
+        open_matrix(session, axes, 2, "by quantity", "asynchronous copies from L2 to shared memory",
                     &recording->matrix, &cycles, err);
     for (size_t i = 0; i < SIZES && status == PB_OK; i++) {
         struct pb_work work = {.kind = PB_WORK_BULK,
@@ -270,17 +265,17 @@ enum pb_status pb_test_bulk_copy(struct pb_bench *bench, struct pb_recording *re
                                .repeats = COPIES,
                                .depth = 1};
 
-        status = take(bench, &work, cycles, err);
+        status = take(session, &work, cycles, err);
         if (status == PB_OK)
             recording->matrix.values[2 * i] = (double)cycles[0] / COPIES;
         work.sm = -1;
         work.depth = COPIES_AT_ONCE;
         work.repeats = COPIES * COPIES_AT_ONCE;
         if (status == PB_OK)
-            status = take(bench, &work, cycles, err);
+            status = take(session, &work, cycles, err);
         if (status != PB_OK)
             break;
-        qsort(cycles, sm_count, sizeof(*cycles), compare);
+        qsort(cycles, sm_count, sizeof(*cycles), pb_compare_uint64);
         recording->matrix.values[2 * i + 1] =
             sizes[i] * work.repeats / (double)cycles[sm_count / 2];
     }

@@ -234,7 +234,7 @@ enum pb_status pb_results_add_metrics(struct pb_results *results,
     struct pb_analysed_device *grown;
     enum pb_status status = PB_OK;
 
-    if (features->subject_count == 0)
+    if (features->device_count == 0)
         return PB_OK;
     grown = realloc(stored->devices, (stored->device_count + 1) * sizeof(*grown));
     if (grown == NULL)
@@ -243,11 +243,11 @@ enum pb_status pb_results_add_metrics(struct pb_results *results,
     stored->devices = grown;
     grown += stored->device_count++;
     memset(grown, 0, sizeof(*grown));
-    PB_TEXT_SET(grown->device, features->subjects->key);
-    PB_TEXT_SET(grown->missing, features->subjects->missing);
-    grown->outcomes = features->subjects->endings;
-    grown->battery = features->subjects->tests;
-    grown->measured_seconds = features->subjects->measured_seconds;
+    PB_TEXT_SET(grown->device, features->devices->key);
+    PB_TEXT_SET(grown->missing, features->devices->missing);
+    grown->outcomes = features->devices->endings;
+    grown->battery = features->devices->tests;
+    grown->measured_seconds = features->devices->measured_seconds;
     for (size_t i = 0; i < features->metric_count && status == PB_OK; i++) {
         struct pb_reading cell = pb_features_reading(features, 0, i);
 

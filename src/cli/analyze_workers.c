@@ -36,15 +36,15 @@ static enum pb_status observe(struct pb_device_source *source, const struct pb_d
                               struct pb_features *features_out, struct pb_error *err)
 {
     struct pb_recordings recordings = {source, pb_device_source_load};
-    struct pb_subject subject = {.info = *info};
+    struct pb_feature_row device = {.info = *info};
     struct pb_metric_source metric_source = {
-        .subject = &subject, .recordings = &recordings, .parameters = parameters};
+        .device = &device, .recordings = &recordings, .parameters = parameters};
     struct pb_features features = {0};
     struct pb_state *states = NULL;
     struct pb_key *tests = NULL;
     enum pb_status status;
 
-    PB_TEXT_SET(subject.key, source->key);
+    PB_TEXT_SET(device.key, source->key);
     status =
         pb_reader_states(source->reader, source->key, &states, &metric_source.state_count, err);
     if (status == PB_OK)
@@ -115,7 +115,7 @@ static enum pb_status analyse(struct pb_reader *reader, const char *key, enum pb
 /* The device's row of the feature table, then each metric and its cell. */
 static bool send_features(int pipe, const struct pb_features *features)
 {
-    bool is_sent = pb_worker_send(pipe, features->subjects, sizeof(*features->subjects));
+    bool is_sent = pb_worker_send(pipe, features->devices, sizeof(*features->devices));
 
     for (size_t i = 0; i < features->metric_count && is_sent; i++) {
         struct pb_reading cell = pb_features_reading(features, 0, i);
@@ -139,7 +139,7 @@ static bool send_answer(int pipe, enum pb_status status, const struct pb_device_
         answer.parameters = result->parameters.count;
         answer.agreement = result->agreement.count;
         answer.metrics = result->features.metric_count;
-        answer.has_metrics = result->features.subject_count > 0;
+        answer.has_metrics = result->features.device_count > 0;
     }
     return pb_worker_send(pipe, &answer, sizeof(answer)) &&
            pb_worker_send(pipe, result->parameters.items,
@@ -247,12 +247,12 @@ static enum pb_status receive_features(struct pb_worker *worker, const struct an
                                        struct pb_features *features_out, struct pb_error *err)
 {
     struct pb_features features = {0};
-    struct pb_subject subject;
+    struct pb_feature_row device;
     size_t row = 0;
-    enum pb_status status = pb_worker_receive(worker, &subject, sizeof(subject), err);
+    enum pb_status status = pb_worker_receive(worker, &device, sizeof(device), err);
 
     if (status == PB_OK)
-        status = pb_features_add_subject(&features, &subject, &row, err);
+        status = pb_features_add_device(&features, &device, &row, err);
     for (size_t i = 0; i < answer->metrics && status == PB_OK; i++) {
         struct pb_metric metric;
         struct pb_reading cell;

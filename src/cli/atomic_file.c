@@ -106,7 +106,7 @@ enum pb_status pb_atomic_file_flush(struct pb_atomic_file *output, struct pb_err
     return PB_OK;
 }
 
-/* Standard output stays open; what it did not take is told here, and not again at the end. */
+/* Standard output stays open; what it did not take is reported here, and not again at the end. */
 static bool finish_copy(FILE *to)
 {
     bool good;

@@ -71,7 +71,7 @@ bool pb_command_begin(enum pb_program program, int argc, char **argv,
                       struct pb_command_line *line_out, int *code_out);
 void pb_command_ignore_size_signal(void); /* for programs that parse by themselves */
 
-/* The exit code of a measuring tool: 0, 2 for what was asked, 1 for what went wrong. */
+/* The exit code of a measuring tool: 0, 2 for a wrong request, 1 for what went wrong. */
 int pb_exit_code(enum pb_status status);
 
 /*

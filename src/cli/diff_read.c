@@ -9,6 +9,7 @@
 #include "cli/analyze_workers.h"
 #include "cli/diff.h"
 #include "cli/worker.h"
+#include "core/compare.h"
 #include "core/reserve.h"
 #include "h5schema/file.h"
 
@@ -176,13 +177,6 @@ static enum pb_status choose(struct pb_diff_side *side, const char *name, bool *
 
 /* ---- a model as one device ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
 static const struct pb_diff_value *find(const struct pb_diff_device *device, const char *memory,
                                         const char *parameter)
 {
@@ -235,7 +229,7 @@ static enum pb_status fold_value(const struct pb_diff_side *side, struct pb_diff
         }
     }
     if (number_count > 0) {
-        qsort(numbers, number_count, sizeof(*numbers), compare_numbers);
+        qsort(numbers, number_count, sizeof(*numbers), pb_compare_double);
         median = numbers[(number_count - 1) / 2];
     }
     for (size_t i = 0; i < side->count && isfinite(median); i++) {

@@ -50,7 +50,7 @@ void pb_policy_clear(struct pb_policy *policy);
  */
 enum pb_status pb_references_load(struct pb_references *references_out, struct pb_error *err);
 
-/* All there is to tell of one fleet file. */
+/* All there is to report of one fleet file. */
 struct pb_ruling {
     const char *file;
     struct pb_earlier_runs runs; /* the baseline */

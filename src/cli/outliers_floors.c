@@ -79,9 +79,9 @@ static json_t *limits_of_reference(const struct pb_ruling *ruling,
 static json_t *describe_group(const struct pb_ruling *ruling, size_t g)
 {
     const struct pb_group *group = &ruling->scores.groups[g];
-    const char *model = ruling->features.subjects[group->members[0]].info.model;
+    const char *model = ruling->features.devices[group->members[0]].info.model;
     bool is_simulated =
-        pb_backend_is_simulated(ruling->features.subjects[group->members[0]].info.backend);
+        pb_backend_is_simulated(ruling->features.devices[group->members[0]].info.backend);
     const struct pb_reference *reference =
         is_simulated ? NULL : pb_reference_find(&ruling->references, model);
     json_t *object = json_object(), *limits;

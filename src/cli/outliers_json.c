@@ -38,20 +38,20 @@ static void set_count(json_t *object, const char *key, uint64_t value)
     json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
-/* The devices of a finding, by what tells them apart in an inventory. */
+/* The devices of a finding, by what distinguishes them in an inventory. */
 static json_t *describe_members(const struct pb_ruling *ruling, const struct pb_members *members)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < members->count; i++) {
-        const struct pb_subject *subject = &ruling->features.subjects[members->subjects[i]];
+        const struct pb_feature_row *device = &ruling->features.devices[members->devices[i]];
         json_t *member = json_object();
 
-        set_text_or_null(member, "device", subject->key);
-        set_text_or_null(member, "host", subject->host);
+        set_text_or_null(member, "device", device->key);
+        set_text_or_null(member, "host", device->host);
         json_object_set_new(member, "slot",
-                            subject->slot >= 0 ? json_integer(subject->slot) : json_null());
-        set_text_or_null(member, "uuid", subject->info.uuid);
+                            device->slot >= 0 ? json_integer(device->slot) : json_null());
+        set_text_or_null(member, "uuid", device->info.uuid);
         json_array_append_new(list, member);
     }
     return list;
@@ -134,7 +134,7 @@ static json_t *describe_group(const struct pb_ruling *ruling, size_t g)
     set_text(object, "name", group->name);
     for (size_t i = 0; i < group->member_count; i++)
         json_array_append_new(devices,
-                              pb_json_of_text(ruling->features.subjects[group->members[i]].key));
+                              pb_json_of_text(ruling->features.devices[group->members[i]].key));
     json_object_set_new(object, "devices", devices);
     set_count(object, "baseline_devices", group->baseline_count);
     json_object_set_new(object, "sufficient", json_boolean(group->sufficient));
@@ -175,7 +175,7 @@ static json_t *describe_evenness(const struct pb_ruling *ruling)
         return json_null();
     object = json_object();
     set_number(object, "value", evenness->value);
-    set_text(object, "device", ruling->features.subjects[evenness->subject].key);
+    set_text(object, "device", ruling->features.devices[evenness->device].key);
     set_text(object, "metric", ruling->features.metrics[evenness->metric].name);
     return object;
 }

@@ -7,25 +7,25 @@
 #include "analysis/verdict/trend.h"
 #include "cli/outliers.h"
 
-/* Does a baseline, of which these subjects are, have any device of a model that the fleet has? */
+/* Does a baseline, of which these devices are, have any device of a model that the fleet has? */
 static enum pb_status check_baseline(const struct pb_features *fleet,
                                      const struct pb_features *base, size_t first, const char *path,
                                      struct pb_error *err)
 {
     const char *model = "none";
 
-    for (size_t i = first; i < base->subject_count; i++) {
-        const char *known = base->subjects[i].info.model;
+    for (size_t i = first; i < base->device_count; i++) {
+        const char *known = base->devices[i].info.model;
 
-        for (size_t j = 0; j < fleet->subject_count; j++)
-            if (known[0] != '\0' && strcmp(fleet->subjects[j].info.model, known) == 0)
+        for (size_t j = 0; j < fleet->device_count; j++)
+            if (known[0] != '\0' && strcmp(fleet->devices[j].info.model, known) == 0)
                 return PB_OK;
         if (known[0] != '\0')
             model = known;
     }
     return pb_fail(err, PB_INVALID,
                    "%s: expected a device of a model of this fleet, as %s, found %s", path,
-                   fleet->subject_count > 0 ? fleet->subjects[0].info.model : "none", model);
+                   fleet->device_count > 0 ? fleet->devices[0].info.model : "none", model);
 }
 
 /* All of them into one feature table: the last row of a device counts where only one does. */
@@ -37,12 +37,12 @@ static enum pb_status read_runs(const struct pb_earlier_runs *runs,
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < count && status == PB_OK; i++) {
-        size_t first = features_out->subject_count;
+        size_t first = features_out->device_count;
         struct pb_run run;
 
         status = pb_outliers_read(runs->paths[i], options->announce, &run, features_out, err);
-        for (size_t k = first; k < features_out->subject_count; k++)
-            features_out->subjects[k].run = i;
+        for (size_t k = first; k < features_out->device_count; k++)
+            features_out->devices[k].run = i;
     }
     return status;
 }
@@ -56,11 +56,11 @@ static enum pb_status check_baselines(const struct pb_earlier_runs *runs,
 
     if (runs == NULL || runs->count == 0)
         return PB_OK;
-    for (size_t first = 0; first < base->subject_count && status == PB_OK;) {
-        size_t run = base->subjects[first].run;
+    for (size_t first = 0; first < base->device_count && status == PB_OK;) {
+        size_t run = base->devices[first].run;
 
         status = check_baseline(fleet, base, first, runs->paths[run], err);
-        while (first < base->subject_count && base->subjects[first].run == run)
+        while (first < base->device_count && base->devices[first].run == run)
             first++;
     }
     return status;
@@ -90,8 +90,8 @@ static enum pb_status read_earlier(const struct pb_ruling_options *options,
 
     if (status == PB_OK)
         status = pb_baseline_drop_copies(features, &earlier->history, err);
-    for (size_t i = 0; i < features->subject_count; i++)
-        features->subjects[i].is_own_baseline = false;
+    for (size_t i = 0; i < features->device_count; i++)
+        features->devices[i].is_own_baseline = false;
     if (status == PB_OK)
         status = read_runs(options->baseline, options, &earlier->base, err);
     if (status == PB_OK)

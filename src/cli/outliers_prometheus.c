@@ -94,19 +94,19 @@ static void print_findings(const struct textfile *out)
     }
 }
 
-static bool has_member(const struct pb_finding *finding, size_t subject)
+static bool has_member(const struct pb_finding *finding, size_t device)
 {
     for (size_t i = 0; i < finding->members.count; i++)
-        if (finding->members.subjects[i] == subject)
+        if (finding->members.devices[i] == device)
             return true;
     return false;
 }
 
-static bool member_was_printed(const struct pb_findings *findings, size_t at, size_t subject)
+static bool member_was_printed(const struct pb_findings *findings, size_t at, size_t device)
 {
     for (size_t i = 0; i < at; i++)
         if (is_same_sample(&findings->items[i], &findings->items[at]) &&
-            has_member(&findings->items[i], subject))
+            has_member(&findings->items[i], device))
             return true;
     return false;
 }
@@ -117,8 +117,8 @@ static void print_members(const struct textfile *out, size_t at)
     const struct pb_finding *finding = &findings->items[at];
 
     for (size_t i = 0; i < finding->members.count; i++) {
-        size_t subject = finding->members.subjects[i];
-        const struct pb_subject *member = &out->ruling->features.subjects[subject];
+        size_t device = finding->members.devices[i];
+        const struct pb_feature_row *member = &out->ruling->features.devices[device];
         const struct label labels[] = {{"host", member->host},
                                        {"device", member->key},
                                        {"place", finding->place},
@@ -126,7 +126,7 @@ static void print_members(const struct textfile *out, size_t at)
                                        {"level", pb_level_name(finding->level)},
                                        {"severity", pb_severity_name(finding->severity)}};
 
-        if (member->key[0] != '\0' && !member_was_printed(findings, at, subject))
+        if (member->key[0] != '\0' && !member_was_printed(findings, at, device))
             print_sample(out, "finding_device", labels, sizeof(labels) / sizeof(labels[0]), 1.0);
     }
 }
@@ -139,7 +139,7 @@ static void print_all_members(const struct textfile *out)
 }
 
 /* The worst that is said of a device: of itself, its node, its slot, or all of its group. */
-static enum pb_severity status_of(const struct pb_ruling *ruling, size_t subject)
+static enum pb_severity status_of(const struct pb_ruling *ruling, size_t device)
 {
     const struct pb_findings *findings = &ruling->findings;
     enum pb_severity worst = PB_SEVERITY_OK;
@@ -148,27 +148,27 @@ static enum pb_severity status_of(const struct pb_ruling *ruling, size_t subject
         enum pb_severity severity = findings->items[i].severity;
 
         if (pb_severity_rank(severity) > pb_severity_rank(worst) &&
-            pb_finding_concerns(&findings->items[i], &ruling->features, &ruling->scores, subject))
+            pb_finding_concerns(&findings->items[i], &ruling->features, &ruling->scores, device))
             worst = severity;
     }
     return worst;
 }
 
-static void print_of_device(const struct textfile *out, const char *name, size_t subject,
+static void print_of_device(const struct textfile *out, const char *name, size_t device,
                             double value)
 {
-    const struct pb_subject *device = &out->ruling->features.subjects[subject];
+    const struct pb_feature_row *row = &out->ruling->features.devices[device];
     const struct label labels[] = {
-        {"host", device->host}, {"device", device->key}, {"model", device->info.model}};
+        {"host", row->host}, {"device", row->key}, {"model", row->info.model}};
 
-    if (device->key[0] != '\0' && isfinite(value)) /* a rank without a device has a finding */
+    if (row->key[0] != '\0' && isfinite(value)) /* a rank without a device has a finding */
         print_sample(out, name, labels, sizeof(labels) / sizeof(labels[0]), value);
 }
 
 static void print_statuses(const struct textfile *out)
 {
     begin(out, "device_status", "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
-    for (size_t i = 0; i < out->ruling->features.subject_count; i++)
+    for (size_t i = 0; i < out->ruling->features.device_count; i++)
         print_of_device(out, "device_status", i, (double)status_of(out->ruling, i));
 }
 
@@ -209,7 +209,7 @@ static void print_measured(const struct textfile *out)
         if (metric == features->metric_count)
             continue;
         begin(out, measured[k].name, measured[k].help);
-        for (size_t i = 0; i < features->subject_count; i++)
+        for (size_t i = 0; i < features->device_count; i++)
             print_of_device(out, measured[k].name, i,
                             measured[k].scale * pb_features_reading(features, i, metric).value);
     }

@@ -59,7 +59,7 @@ static size_t first_value(const struct pb_stored_metrics *stored, size_t device)
     return first;
 }
 
-static enum pb_status put_stored(struct source *source, size_t subject,
+static enum pb_status put_stored(struct source *source, size_t device,
                                  const struct pb_metric_value *value, struct pb_error *err)
 {
     const struct pb_stored_metric *stored = &source->stored.metrics[value->metric];
@@ -75,24 +75,24 @@ static enum pb_status put_stored(struct source *source, size_t subject,
     }
     return status != PB_OK
                ? status
-               : pb_features_put(source->features, subject, *column,
+               : pb_features_put(source->features, device, *column,
                                  (struct pb_reading){value->value, value->noise, value->place},
                                  err);
 }
 
-static enum pb_status add_stored(struct source *source, struct pb_subject *subject,
-                                 const struct pb_analysed_device *device, struct pb_error *err)
+static enum pb_status add_stored(struct source *source, struct pb_feature_row *device,
+                                 const struct pb_analysed_device *analysed, struct pb_error *err)
 {
     const struct pb_stored_metrics *stored = &source->stored;
-    size_t number = (size_t)(device - stored->devices), row = 0;
-    enum pb_status status = pb_reader_device(source->reader, subject->key, &subject->info, err);
+    size_t number = (size_t)(analysed - stored->devices), row = 0;
+    enum pb_status status = pb_reader_device(source->reader, device->key, &device->info, err);
 
-    PB_TEXT_SET(subject->missing, device->missing);
-    subject->endings = (uint32_t)device->outcomes;
-    subject->tests = device->battery;
-    subject->measured_seconds = device->measured_seconds;
+    PB_TEXT_SET(device->missing, analysed->missing);
+    device->endings = (uint32_t)analysed->outcomes;
+    device->tests = analysed->battery;
+    device->measured_seconds = analysed->measured_seconds;
     if (status == PB_OK)
-        status = pb_features_add_subject(source->features, subject, &row, err);
+        status = pb_features_add_device(source->features, device, &row, err);
     for (size_t i = first_value(stored, number);
          i < stored->value_count && stored->values[i].device == number && status == PB_OK; i++)
         status = put_stored(source, row, &stored->values[i], err);
@@ -117,23 +117,23 @@ static enum pb_status read_stored(struct source *source, struct pb_error *err)
 }
 
 /* The metrics of the next device that is inferred. */
-static enum pb_status add_inferred(struct source *source, struct pb_subject *subject,
+static enum pb_status add_inferred(struct source *source, struct pb_feature_row *device,
                                    struct pb_error *err)
 {
     struct pb_device_result result = {.analysed = 0};
-    const struct pb_subject *found;
+    const struct pb_feature_row *found;
     size_t row;
     enum pb_status status = pb_workers_next(source->workers, &result, err);
 
     if (status != PB_OK)
         return status;
-    found = &result.features.subjects[0];
-    subject->info = found->info;
-    PB_TEXT_SET(subject->missing, found->missing);
-    subject->endings = found->endings;
-    subject->tests = found->tests;
-    subject->measured_seconds = found->measured_seconds;
-    status = pb_features_add_subject(source->features, subject, &row, err);
+    found = &result.features.devices[0];
+    device->info = found->info;
+    PB_TEXT_SET(device->missing, found->missing);
+    device->endings = found->endings;
+    device->tests = found->tests;
+    device->measured_seconds = found->measured_seconds;
+    status = pb_features_add_device(source->features, device, &row, err);
     for (size_t i = 0; i < result.features.metric_count && status == PB_OK; i++) {
         struct pb_reading cell = pb_features_reading(&result.features, 0, i);
 
@@ -148,22 +148,22 @@ static enum pb_status add_inferred(struct source *source, struct pb_subject *sub
 static enum pb_status add_member(struct source *source, const struct pb_member *member,
                                  struct pb_error *err)
 {
-    struct pb_subject subject = {.rank = member->rank, .slot = member->slot};
-    struct pb_metric_source no_records = {.subject = &subject};
+    struct pb_feature_row device = {.rank = member->rank, .slot = member->slot};
+    struct pb_metric_source no_records = {.device = &device};
 
-    PB_TEXT_SET(subject.key, member->key);
-    PB_TEXT_SET(subject.host, member->host);
-    PB_TEXT_SET(subject.status, member->status);
-    PB_TEXT_SET(subject.message, member->message);
+    PB_TEXT_SET(device.key, member->key);
+    PB_TEXT_SET(device.host, member->host);
+    PB_TEXT_SET(device.status, member->status);
+    PB_TEXT_SET(device.message, member->message);
     if (pb_fleet_list_has(&source->list, member->key)) {
         const struct pb_analysed_device *stored = find_stored(source, member->key);
 
-        return stored != NULL ? add_stored(source, &subject, stored, err)
-                              : add_inferred(source, &subject, err);
+        return stored != NULL ? add_stored(source, &device, stored, err)
+                              : add_inferred(source, &device, err);
     }
-    PB_TEXT_SET(subject.info.model, member->model);
-    PB_TEXT_SET(subject.info.uuid, member->uuid);
-    PB_TEXT_SET(subject.info.pci_bus_id, member->pci_bus_id);
+    PB_TEXT_SET(device.info.model, member->model);
+    PB_TEXT_SET(device.info.uuid, member->uuid);
+    PB_TEXT_SET(device.info.pci_bus_id, member->pci_bus_id);
     return pb_observe(source->features, &no_records, err);
 }
 

@@ -55,7 +55,7 @@ static size_t fill_members(const struct pb_ruling *ruling, struct pb_finding_mem
         const struct pb_members *of = &ruling->findings.items[i].members;
 
         for (size_t k = 0; k < of->count; k++) {
-            const char *key = ruling->features.subjects[of->subjects[k]].key;
+            const char *key = ruling->features.devices[of->devices[k]].key;
 
             if (key[0] == '\0')
                 continue;
@@ -94,8 +94,8 @@ size_t pb_ruling_simulated(const struct pb_ruling *ruling)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < ruling->features.subject_count; i++)
-        count += pb_backend_is_simulated(ruling->features.subjects[i].info.backend);
+    for (size_t i = 0; i < ruling->features.device_count; i++)
+        count += pb_backend_is_simulated(ruling->features.devices[i].info.backend);
     return count;
 }
 
@@ -154,8 +154,7 @@ enum pb_status pb_ruling_drains(const struct pb_ruling *ruling, struct pb_drain 
         if (!finding->drain)
             continue;
         for (size_t j = 0; j < members->count; j++)
-            add_drain(drains, &count, ruling->features.subjects[members->subjects[j]].host,
-                      finding);
+            add_drain(drains, &count, ruling->features.devices[members->devices[j]].host, finding);
         if (members->count == 0)
             add_drain(drains, &count, finding->host, finding);
     }

@@ -11,7 +11,7 @@
 enum {
     INDENT = 10, /* as wide as "CRITICAL" and a gap */
     MEMBERS_SHOWN = 64,
-    FINDINGS_SHOWN = 20 /* more are in the JSON: nobody reads fifty */
+    FINDINGS_SHOWN = 20 /* more are in the JSON: fifty are too many to read */
 };
 
 /* A text that goes on where the last one ended. */
@@ -115,7 +115,7 @@ static void print_members(struct page *page, const struct pb_ruling *ruling, con
         size_t length = strlen(text);
 
         snprintf(text + length, sizeof(text) - length, "%s%s", i == 0 ? "" : " ",
-                 ruling->features.subjects[members->subjects[i]].key);
+                 ruling->features.devices[members->devices[i]].key);
     }
     if (members->count > MEMBERS_SHOWN)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), " and %zu more",
@@ -179,7 +179,7 @@ static size_t count_severity(const struct pb_findings *findings, enum pb_severit
     return count;
 }
 
-/* ": 1 CRITICAL, 2 WARNING" or that there is nothing to tell. */
+/* ": 1 CRITICAL, 2 WARNING" or that there is nothing to report. */
 static void list_counts(const struct pb_findings *findings, char *text, size_t size)
 {
     static const enum pb_severity order[] = {PB_SEVERITY_CRITICAL, PB_SEVERITY_UNKNOWN,
@@ -196,7 +196,7 @@ static void list_counts(const struct pb_findings *findings, char *text, size_t s
     }
 }
 
-/* Among enough peers false alarms have a rate; of a device's own past none could be stated. */
+/* Among enough peers false alarms have a rate; of a device's own history none could be stated. */
 static void word_alarms(const struct pb_ruling *ruling, char *text, size_t size)
 {
     const char *history = "";
@@ -222,7 +222,7 @@ static void word_evenness(const struct pb_ruling *ruling, char *text, size_t siz
         snprintf(text, size,
                  " Evenness, the lowest speed over its group's median: %.3f (%s of %.96s).",
                  evenness->value, ruling->features.metrics[evenness->metric].name,
-                 ruling->features.subjects[evenness->subject].key);
+                 ruling->features.devices[evenness->device].key);
 }
 
 /* What was judged, what came of it, how often that is a false alarm, what could have been seen. */

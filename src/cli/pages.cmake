@@ -5,7 +5,6 @@ target_link_libraries(pb-option-pages PRIVATE plumb_command)
 # A program is a file plumb-NAME.c, and has a row in option_table.c.
 file(GLOB programs RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS plumb-*.c)
 list(TRANSFORM programs REPLACE "\\.c$" "")
-set(measuring plumb-probe plumb-run plumb-merge plumb-check plumb-trace) # see PlumbPackage.cmake
 file(GLOB profiles RELATIVE ${PROJECT_SOURCE_DIR}/src/device/sim/profiles CONFIGURE_DEPENDS
     ${PROJECT_SOURCE_DIR}/src/device/sim/profiles/*.json)
 list(TRANSFORM profiles REPLACE "\\.json$" "")

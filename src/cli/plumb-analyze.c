@@ -128,13 +128,13 @@ struct row_source {
     size_t next, next_agreement;
 };
 
-static enum pb_status next_rows(void *context, struct pb_parameter_row *rows, size_t room,
+static enum pb_status next_rows(void *context, struct pb_parameter_row *rows, size_t capacity,
                                 size_t *count_out, struct pb_error *err)
 {
     struct row_source *source = context;
     const struct pb_results *results = source->results;
     size_t left = results->device_count * results->parameter_count - source->next;
-    size_t count = left < room ? left : room;
+    size_t count = left < capacity ? left : capacity;
     enum pb_status status = pb_results_read(results, source->next, count, rows, err);
 
     source->next += count;
@@ -142,12 +142,12 @@ static enum pb_status next_rows(void *context, struct pb_parameter_row *rows, si
     return status;
 }
 
-static enum pb_status next_agreement_rows(void *context, struct pb_agreement_row *rows, size_t room,
-                                          size_t *count_out, struct pb_error *err)
+static enum pb_status next_agreement_rows(void *context, struct pb_agreement_row *rows,
+                                          size_t capacity, size_t *count_out, struct pb_error *err)
 {
     struct row_source *source = context;
     size_t left = source->results->agreement_count - source->next_agreement;
-    size_t count = left < room ? left : room;
+    size_t count = left < capacity ? left : capacity;
     enum pb_status status =
         pb_results_read_agreement(source->results, source->next_agreement, count, rows, err);
 
@@ -161,7 +161,7 @@ static bool is_standard_output(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
-/* Files first, then what people see: nobody reads of parameters that could not be kept. */
+/* Files first, then what people see: none are shown that could not be kept. */
 static enum pb_status deliver(struct analysis *analysis, const struct options *options,
                               struct pb_error *err)
 {

@@ -18,6 +18,7 @@
 #include "cli/model_device.h"
 #include "cli/model_report.h"
 #include "cli/model_trace.h"
+#include "cli/terminal.h"
 
 struct options {
     const char *cache, *from, *device, *compare, *json;
@@ -60,7 +61,7 @@ static enum pb_status read_options(const struct pb_command_line *line, struct op
 
 /* ---- one trace after the other ---- */
 
-struct session {
+struct model_run {
     const struct options *options;
     struct pb_model_device device;
     struct pb_predict_options predict;
@@ -76,66 +77,60 @@ static void show_progress(void *context, uint64_t accesses)
     fprintf(stderr, "\r%llu million accesses \033[K", (unsigned long long)(accesses / 1000000));
 }
 
-static void clear_progress(void)
-{
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
-}
-
 /* Without a schedule in the trace the device has to say how many SMs share the blocks. */
-static enum pb_status check_sms(const struct session *session, const struct pb_kernel *kernel,
+static enum pb_status check_sms(const struct model_run *run, const struct pb_kernel *kernel,
                                 const char *path, struct pb_error *err)
 {
-    if (kernel->has_schedule || session->device.machine.sm_count > 0)
+    if (kernel->has_schedule || run->device.machine.sm_count > 0)
         return PB_OK;
     return pb_fail(err, PB_INVALID,
                    "%s: expected \"execution\": {\"sm_count\": N} in it, since %s does not say on "
                    "which SMs its blocks ran",
-                   session->options->cache, path);
+                   run->options->cache, path);
 }
 
-static enum pb_status explain_kernel(struct session *session, const char *path,
+static enum pb_status explain_kernel(struct model_run *run, const char *path,
                                      const struct pb_trace *trace, struct pb_error *err)
 {
     const struct pb_kernel *kernel = trace->ops->kernel(trace->state);
-    const struct pb_machine *machine = &session->device.machine;
+    const struct pb_machine *machine = &run->device.machine;
     struct pb_explanation explanation;
-    enum pb_status status = check_sms(session, kernel, path, err);
+    enum pb_status status = check_sms(run, kernel, path, err);
 
     if (status == PB_OK)
-        status = pb_explain(trace, machine, &session->predict, &explanation, err);
-    clear_progress();
+        status = pb_explain(trace, machine, &run->predict, &explanation, err);
+    pb_terminal_clear_line(stderr);
     if (status != PB_OK)
         return status;
-    session->kernel_count++;
-    if (session->table != NULL)
-        pb_model_print(kernel, machine, &explanation, session->table);
-    if (session->kernels != NULL)
-        json_array_append_new(session->kernels,
+    run->kernel_count++;
+    if (run->table != NULL)
+        pb_model_print(kernel, machine, &explanation, run->table);
+    if (run->kernels != NULL)
+        json_array_append_new(run->kernels,
                               pb_model_json(path, trace->ops->format, kernel, machine, &explanation,
-                                            session->options->without, session->options->seed));
-    if (session->compare != NULL)
-        status = pb_compare_kernel(session->compare, trace, machine, &session->predict,
+                                            run->options->without, run->options->seed));
+    if (run->compare != NULL)
+        status = pb_compare_kernel(run->compare, trace, machine, &run->predict,
                                    &explanation.prediction, err);
     pb_explanation_clear(&explanation);
-    clear_progress();
+    pb_terminal_clear_line(stderr);
     return status;
 }
 
-static enum pb_status explain_trace(struct session *session, const char *path, struct pb_error *err)
+static enum pb_status explain_trace(struct model_run *run, const char *path, struct pb_error *err)
 {
     struct pb_trace trace = {0};
-    size_t before = session->kernel_count;
+    size_t before = run->kernel_count;
     bool found = true;
     enum pb_status status = pb_model_trace_open(path, &trace, err);
 
     while (status == PB_OK && found) {
         status = trace.ops->next_kernel(trace.state, &found, err);
         if (status == PB_OK && found)
-            status = explain_kernel(session, path, &trace, err);
+            status = explain_kernel(run, path, &trace, err);
     }
     pb_trace_close(&trace);
-    if (status == PB_OK && session->kernel_count == before)
+    if (status == PB_OK && run->kernel_count == before)
         status = pb_fail(err, PB_INVALID, "%s: expected at least one kernel, found none", path);
     return status == PB_CORRUPT || status == PB_NOT_FOUND ? PB_INVALID : status;
 }
@@ -147,18 +142,17 @@ static const char opening[] = "{\"schema\": 1, \"tool\": \"plumb-model\"";
 static const struct pb_atomic_file_kind json_kind = {.name = "a report of plumb-model",
                                                      .opening = opening};
 
-static enum pb_status write_json(const struct session *session, struct pb_atomic_file *output,
+static enum pb_status write_json(const struct model_run *run, struct pb_atomic_file *output,
                                  struct pb_error *err)
 {
     FILE *file = pb_atomic_file_stream(output);
-    json_t *compared = session->compare == NULL ? NULL : pb_compare_json(session->compare);
+    json_t *compared = run->compare == NULL ? NULL : pb_compare_json(run->compare);
     enum pb_status status = PB_OK;
 
     fprintf(file, "%s, \"simulated\": %s,\n \"kernels\": ", opening,
-            session->device.is_simulated ? "true" : "false");
-    if (json_dumpf(session->kernels, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0)
-        status =
-            pb_fail(err, PB_NO_MEMORY, "%s: out of memory for the report", session->options->json);
+            run->device.is_simulated ? "true" : "false");
+    if (json_dumpf(run->kernels, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0)
+        status = pb_fail(err, PB_NO_MEMORY, "%s: out of memory for the report", run->options->json);
     if (status == PB_OK && compared != NULL) {
         fputs(",\n \"comparison\": ", file);
         json_dumpf(compared, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
@@ -172,37 +166,37 @@ static enum pb_status write_json(const struct session *session, struct pb_atomic
     return pb_atomic_file_commit(output, err);
 }
 
-static enum pb_status open_session(const struct options *options, struct session *session,
-                                   struct pb_error *err)
+static enum pb_status open_run(const struct options *options, struct model_run *run,
+                               struct pb_error *err)
 {
     bool json_to_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
     enum pb_status status = PB_OK;
 
     if (options->compare != NULL)
-        status = pb_compare_open(options->compare, &session->compare, err);
+        status = pb_compare_open(options->compare, &run->compare, err);
     if (status == PB_OK)
-        status = pb_model_device_load(options->cache, options->from, options->device,
-                                      &session->device, err);
+        status =
+            pb_model_device_load(options->cache, options->from, options->device, &run->device, err);
     if (status != PB_OK)
         return status;
-    session->options = options;
-    session->table = json_to_stdout ? NULL : stdout;
-    session->kernels = options->json != NULL ? json_array() : NULL;
-    session->predict = (struct pb_predict_options){
+    run->options = options;
+    run->table = json_to_stdout ? NULL : stdout;
+    run->kernels = options->json != NULL ? json_array() : NULL;
+    run->predict = (struct pb_predict_options){
         .memory = {.seed = options->seed, .wants_reuse = true},
         .carveout_bytes = -1,
         .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
     };
-    memcpy(session->predict.memory.without, options->without, sizeof(options->without));
-    if (session->table != NULL && session->device.is_simulated)
-        fputs("simulated device\n\n", session->table);
+    memcpy(run->predict.memory.without, options->without, sizeof(options->without));
+    if (run->table != NULL && run->device.is_simulated)
+        fputs("simulated device\n\n", run->table);
     return PB_OK;
 }
 
-static int run(const struct pb_command_line *line)
+static int run_command(const struct pb_command_line *line)
 {
     struct options options = {.seed = 0};
-    struct session session = {.kernel_count = 0};
+    struct model_run run = {.kernel_count = 0};
     struct pb_atomic_file *output = NULL;
     struct pb_error err = PB_ERROR_INIT;
     enum pb_status status = read_options(line, &options, &err);
@@ -210,21 +204,21 @@ static int run(const struct pb_command_line *line)
     if (status == PB_OK && options.json != NULL)
         status = pb_atomic_file_open(options.json, &json_kind, &output, &err);
     if (status == PB_OK)
-        status = open_session(&options, &session, &err);
+        status = open_run(&options, &run, &err);
     for (size_t i = 0; i < line->argument_count && status == PB_OK; i++)
-        status = explain_trace(&session, line->arguments[i], &err);
-    if (status == PB_OK && session.compare != NULL)
-        status = pb_compare_end(session.compare, session.table, &err);
+        status = explain_trace(&run, line->arguments[i], &err);
+    if (status == PB_OK && run.compare != NULL)
+        status = pb_compare_end(run.compare, run.table, &err);
     if (status == PB_OK && output != NULL) {
-        status = write_json(&session, output, &err);
+        status = write_json(&run, output, &err);
         output = NULL;
     }
     if (status != PB_OK)
         pb_command_print_error(PB_PROGRAM_MODEL, &err);
     pb_atomic_file_abandon(output);
-    pb_compare_close(session.compare);
-    json_decref(session.kernels);
-    pb_model_device_clear(&session.device);
+    pb_compare_close(run.compare);
+    json_decref(run.kernels);
+    pb_model_device_clear(&run.device);
     return pb_exit_code(status);
 }
 
@@ -234,7 +228,7 @@ int main(int argc, char **argv)
     int code;
 
     if (pb_command_begin(PB_PROGRAM_MODEL, argc, argv, &line, &code)) {
-        code = run(&line);
+        code = run_command(&line);
         pb_command_line_clear(&line);
     }
     return pb_command_end(PB_PROGRAM_MODEL, code, PB_EXIT_FAILED);

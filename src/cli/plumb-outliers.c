@@ -12,6 +12,7 @@
 
 #include "cli/command_line.h"
 #include "cli/outliers.h"
+#include "cli/terminal.h"
 
 enum { EXIT_UNKNOWN = PB_SEVERITY_UNKNOWN };
 
@@ -92,12 +93,6 @@ static void show_progress(const char *path, size_t done, size_t count)
     fprintf(stderr, "\r%s: %zu of %zu devices \033[K", path, done, count);
 }
 
-static void clear_progress(void)
-{
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
-}
-
 static enum pb_status judge(const struct options *options, struct pb_ruling *ruling,
                             struct pb_error *err)
 {
@@ -107,7 +102,7 @@ static enum pb_status judge(const struct options *options, struct pb_ruling *rul
                                           .announce = isatty(STDERR_FILENO) ? show_progress : NULL};
     enum pb_status status = pb_ruling_make(options->file, &how, ruling, err);
 
-    clear_progress();
+    pb_terminal_clear_line(stderr);
     return status;
 }
 

@@ -23,7 +23,7 @@ static int report_error(const struct pb_error *err)
     return pb_exit_code(err->status);
 }
 
-/* With the backends in it: scripts ask whether this build can measure hardware. */
+/* With the backends in it: scripts check whether this build can measure hardware. */
 static void print_version(void)
 {
     const struct pb_device_ops *ops;

@@ -78,7 +78,7 @@ static enum pb_status start_probe(const struct job *job, char ***argv_out,
                                       supervisor_out, err);
     if (status == PB_OK)
         pb_supervisor_allow(*supervisor_out, "sustained_load",
-                            PB_SUSTAIN_PATIENCE * job->selection.sustain_seconds);
+                            PB_SUSTAIN_TIMEOUT_FACTOR * job->selection.sustain_seconds);
     return status;
 }
 

@@ -178,7 +178,7 @@ static void describe_ending(int wait_status, struct pb_memtrace_program *program
  * Takes room that is given back before the trace file is written; without it nothing is lost.
  * *error_out: why there is none; 0: there is.
  */
-static int reserve_room(const char *prefix, int *error_out)
+static int reserve_space(const char *prefix, int *error_out)
 {
     char path[PATH_MAX + 8];
     int fd;
@@ -287,11 +287,11 @@ static int convert(const struct request *request, const glob_t *streams,
 static int trace(struct request *request, const char *prefix, struct pb_memtrace_program *program)
 {
     glob_t streams = {.gl_pathc = 0};
-    int wait_status = 0, code, no_room = 0, room = reserve_room(prefix, &no_room);
+    int wait_status = 0, code, space_error = 0, reserved = reserve_space(prefix, &space_error);
     enum pb_status status = run_program(request, &wait_status, &request->err);
 
-    if (room >= 0)
-        close(room);
+    if (reserved >= 0)
+        close(reserved);
     if (status == PB_OK)
         status = find_streams(prefix, &streams, &request->err);
     if (status != PB_OK) {
@@ -299,9 +299,10 @@ static int trace(struct request *request, const char *prefix, struct pb_memtrace
         return pb_exit_code(status);
     }
     describe_ending(wait_status, program);
-    if (streams.gl_pathc == 0 && no_room != 0) { /* a program without any room has left no stream */
+    if (streams.gl_pathc == 0 &&
+        space_error != 0) { /* a program without any room has left no stream */
         fprintf(stderr, "%s: nothing was recorded: %s %s; no room for records beside %s: %s\n",
-                lead, request->program[0], program->ending, request->output, strerror(no_room));
+                lead, request->program[0], program->ending, request->output, strerror(space_error));
         return PB_EXIT_FAILED;
     }
     code = convert(request, &streams, program);

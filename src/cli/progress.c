@@ -25,7 +25,7 @@ struct pb_progress {
     bool quiet, live;
     size_t columns;
     size_t rank_count, ended_count, test_count, bad_count;
-    size_t drawn; /* lines on the screen that are ours */
+    size_t shown; /* lines on the screen that are ours */
     double begun, last_draw;
     struct place places[];
 };
@@ -34,7 +34,7 @@ struct pb_progress {
 
 /*
  * The terminal that standard error ends on, or -1. Under mpirun it is a pipe, whatever mpirun's
- * own is; so, if a launcher started us, ask our parent's.
+ * own is; so, if a launcher started us, check our parent's.
  */
 static int open_terminal(void)
 {
@@ -147,9 +147,9 @@ static void draw_bar(const struct pb_progress *progress, FILE *picture)
 /* Takes our lines off the screen, so that others can be written there. */
 static void erase(struct pb_progress *progress)
 {
-    if (progress->drawn > 0)
-        fprintf(stderr, "\033[%zuA\r\033[J", progress->drawn);
-    progress->drawn = 0;
+    if (progress->shown > 0)
+        fprintf(stderr, "\033[%zuA\r\033[J", progress->shown);
+    progress->shown = 0;
 }
 
 /* Draws over the last picture, in one write: the launcher may carry it through a pipe. */
@@ -161,8 +161,8 @@ static void draw(struct pb_progress *progress)
 
     if (picture == NULL)
         return; /* a picture is not worth an error */
-    if (progress->drawn > 0)
-        fprintf(picture, "\033[%zuA", progress->drawn);
+    if (progress->shown > 0)
+        fprintf(picture, "\033[%zuA", progress->shown);
     if (progress->rank_count > PB_PROGRESS_LINES)
         draw_summary(progress, picture);
     else
@@ -172,32 +172,32 @@ static void draw(struct pb_progress *progress)
     if (fclose(picture) == 0 && text != NULL)
         fputs(text, stderr);
     free(text);
-    progress->drawn = lines + 1;
+    progress->shown = lines + 1;
     progress->last_draw = pb_time_monotonic_seconds();
 }
 
-/* ---- news ---- */
+/* ---- events ---- */
 
-static void note_start(struct pb_progress *progress, const struct pb_news *news)
+static void show_start(struct pb_progress *progress, const struct pb_run_event *event)
 {
-    struct place *place = &progress->places[news->rank];
+    struct place *place = &progress->places[event->rank];
 
-    PB_TEXT_SET(place->text, news->note->test);
-    place->number = news->test_number;
-    place->count = news->test_count;
+    PB_TEXT_SET(place->text, event->report->test);
+    place->number = event->test_number;
+    place->count = event->test_count;
     place->since = pb_time_monotonic_seconds();
     place->running = true;
 }
 
-static void note_end(struct pb_progress *progress, const struct pb_news *news)
+static void show_end(struct pb_progress *progress, const struct pb_run_event *event)
 {
-    struct place *place = &progress->places[news->rank];
-    bool is_member = news->kind == PB_NEWS_MEMBER;
+    struct place *place = &progress->places[event->rank];
+    bool is_member = event->kind == PB_RUN_EVENT_MEMBER;
 
     place->running = false;
-    place->seconds = news->note->seconds;
+    place->seconds = event->report->seconds;
     if (is_member) {
-        PB_TEXT_SET(place->text, news->note->outcome);
+        PB_TEXT_SET(place->text, event->report->outcome);
         place->ended = true;
         progress->ended_count++;
     } else {
@@ -206,17 +206,17 @@ static void note_end(struct pb_progress *progress, const struct pb_news *news)
 }
 
 /* Worth a line of its own, also on a terminal? */
-static bool is_bad(const struct pb_news *news)
+static bool is_bad(const struct pb_run_event *event)
 {
-    return (news->kind == PB_NEWS_TEST || news->kind == PB_NEWS_MEMBER) &&
-           strcmp(news->note->outcome, "ok") != 0 &&
-           strcmp(news->note->outcome, "unsupported") != 0;
+    return (event->kind == PB_RUN_EVENT_TEST || event->kind == PB_RUN_EVENT_MEMBER) &&
+           strcmp(event->report->outcome, "ok") != 0 &&
+           strcmp(event->report->outcome, "unsupported") != 0;
 }
 
 /* Worth a line in a log? */
-static bool is_a_line(const struct pb_news *news)
+static bool is_a_line(const struct pb_run_event *event)
 {
-    return news->kind == PB_NEWS_DEVICE || news->kind == PB_NEWS_TEST;
+    return event->kind == PB_RUN_EVENT_DEVICE || event->kind == PB_RUN_EVENT_TEST;
 }
 
 static void print_line(const char *line)
@@ -227,43 +227,43 @@ static void print_line(const char *line)
     fprintf(stderr, "%s\n", escaped);
 }
 
-static void print_news(const struct pb_news *news)
+static void print_event(const struct pb_run_event *event)
 {
-    const struct pb_test_note *note = news->note;
-    const char *separator = note->message[0] == '\0' ? "" : ": ";
+    const struct pb_test_report *report = event->report;
+    const char *separator = report->message[0] == '\0' ? "" : ": ";
     char line[PB_ERROR_LENGTH];
 
-    if (news->kind == PB_NEWS_DEVICE)
-        snprintf(line, sizeof(line), "%s is %s", note->key, note->message);
-    else if (news->kind == PB_NEWS_TEST)
-        snprintf(line, sizeof(line), "%s %s %s %.2f s%s%s", note->key, note->test, note->outcome,
-                 note->seconds, separator, note->message);
-    else if (note->key[0] != '\0')
-        snprintf(line, sizeof(line), "%s (rank %zu) %s%s%s", note->key, news->rank, note->outcome,
-                 separator, note->message);
+    if (event->kind == PB_RUN_EVENT_DEVICE)
+        snprintf(line, sizeof(line), "%s is %s", report->key, report->message);
+    else if (event->kind == PB_RUN_EVENT_TEST)
+        snprintf(line, sizeof(line), "%s %s %s %.2f s%s%s", report->key, report->test,
+                 report->outcome, report->seconds, separator, report->message);
+    else if (report->key[0] != '\0')
+        snprintf(line, sizeof(line), "%s (rank %zu) %s%s%s", report->key, event->rank,
+                 report->outcome, separator, report->message);
     else
-        snprintf(line, sizeof(line), "rank %zu %s%s%s", news->rank, note->outcome, separator,
-                 note->message);
+        snprintf(line, sizeof(line), "rank %zu %s%s%s", event->rank, report->outcome, separator,
+                 report->message);
     print_line(line);
 }
 
-static void show_news(void *context, const struct pb_news *news)
+static void show_event(void *context, const struct pb_run_event *event)
 {
     struct pb_progress *progress = context;
 
     if (progress->quiet)
         return;
-    PB_TEXT_SET(progress->places[news->rank].key, news->note->key);
-    if (news->kind == PB_NEWS_START)
-        note_start(progress, news);
-    else if (news->kind != PB_NEWS_DEVICE)
-        note_end(progress, news);
-    progress->bad_count += news->kind == PB_NEWS_TEST && is_bad(news);
-    if (is_bad(news) || (!progress->live && is_a_line(news))) {
+    PB_TEXT_SET(progress->places[event->rank].key, event->report->key);
+    if (event->kind == PB_RUN_EVENT_START)
+        show_start(progress, event);
+    else if (event->kind != PB_RUN_EVENT_DEVICE)
+        show_end(progress, event);
+    progress->bad_count += event->kind == PB_RUN_EVENT_TEST && is_bad(event);
+    if (is_bad(event) || (!progress->live && is_a_line(event))) {
         erase(progress);
-        print_news(news);
+        print_event(event);
     }
-    if (progress->live && progress->drawn == 0)
+    if (progress->live && progress->shown == 0)
         draw(progress);
 }
 
@@ -277,7 +277,7 @@ static void tick(void *context)
 }
 
 /* Said however quiet: it is about what the file cannot show. */
-static void note(void *context, const char *line)
+static void show_line(void *context, const char *line)
 {
     struct pb_progress *progress = context;
 
@@ -287,7 +287,7 @@ static void note(void *context, const char *line)
 
 struct pb_run_listener pb_progress_observer(struct pb_progress *progress)
 {
-    return (struct pb_run_listener){show_news, tick, note, progress};
+    return (struct pb_run_listener){show_event, tick, show_line, progress};
 }
 
 enum pb_status pb_progress_open(size_t rank_count, bool quiet, struct pb_progress **progress_out,
@@ -312,7 +312,7 @@ void pb_progress_close(struct pb_progress *progress)
 {
     if (progress == NULL)
         return;
-    if (progress->live && progress->drawn > 0)
+    if (progress->live && progress->shown > 0)
         draw(progress);
     free(progress);
 }

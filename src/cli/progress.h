@@ -21,7 +21,7 @@ struct pb_progress;
 enum pb_status pb_progress_open(size_t rank_count, bool quiet, struct pb_progress **progress_out,
                                 struct pb_error *err);
 
-/* Whom to tell the news; it lives as long as the progress. */
+/* The listener that shows the events of a run; it lives as long as the progress. */
 struct pb_run_listener pb_progress_observer(struct pb_progress *progress);
 
 /* Leaves the last state on the screen; NULL is allowed. */

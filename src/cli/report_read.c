@@ -97,7 +97,7 @@ static bool concerns(const struct pb_report_input *input, size_t row, size_t dev
         const struct pb_members *members = &input->ruling.findings.items[row].members;
 
         for (size_t i = 0; i < members->count; i++)
-            if (strcmp(input->ruling.features.subjects[members->subjects[i]].key, what->key) == 0 &&
+            if (strcmp(input->ruling.features.devices[members->devices[i]].key, what->key) == 0 &&
                 what->key[0] != '\0')
                 return true;
     }
@@ -410,9 +410,9 @@ static void fill_columns(struct pb_report_input *input)
         snprintf(name, sizeof(name), "%s.%s", pb_report_columns[c].memory,
                  pb_report_columns[c].parameter);
         metric = pb_features_find(features, name);
-        for (size_t s = 0; s < features->subject_count; s++)
+        for (size_t s = 0; s < features->device_count; s++)
             for (size_t i = 0; i < input->report.device_count; i++)
-                if (strcmp(features->subjects[s].key, input->list.members[i].key) == 0)
+                if (strcmp(features->devices[s].key, input->list.members[i].key) == 0)
                     input->devices[i].columns[c] = pb_features_reading(features, s, metric).value;
     }
 }

@@ -20,3 +20,9 @@ struct pb_terminal pb_terminal_of(FILE *file)
     terminal.colours = no_colour == NULL || no_colour[0] == '\0';
     return terminal;
 }
+
+void pb_terminal_clear_line(FILE *file)
+{
+    if (isatty(fileno(file)))
+        fputs("\r\033[K", file);
+}

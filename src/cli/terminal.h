@@ -14,4 +14,7 @@ struct pb_terminal {
 /* 100 columns and no colours where it is no terminal; no colours where NO_COLOR is set, either. */
 struct pb_terminal pb_terminal_of(FILE *file);
 
+/* Takes away what a progress display has left in the last line; nothing where it is no terminal. */
+void pb_terminal_clear_line(FILE *file);
+
 #endif

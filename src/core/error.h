@@ -45,7 +45,7 @@ enum pb_status pb_error_prefix(struct pb_error *err, const char *format, ...)
 
 /*
  * clang-tidy looks at one file at a time, so it would follow paths on which pb_fail() returns
- * PB_OK. This tells it what comes back; no call that it might skip stands in between.
+ * PB_OK. This declares what comes back; no call that it might skip stands in between.
  */
 #ifdef __clang_analyzer__
 void pb_error_words(struct pb_error *err, const char *format, ...)

@@ -1,4 +1,4 @@
-/* What a UUID tells; see identity.h. */
+/* What a UUID shows; see identity.h. */
 #include "core/identity.h"
 
 #include <string.h>

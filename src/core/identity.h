@@ -17,7 +17,7 @@ bool pb_uuid_is_instance(const char *uuid);
 /* Is this backend's name, as files have it, that of simulated devices? */
 bool pb_backend_is_simulated(const char *backend);
 
-/* Identity and properties as the driver tells them. Never a source of inferred parameters. */
+/* Identity and properties as the driver reports them. Never a source of inferred parameters. */
 struct pb_device_info {
     char backend[PB_NAME_LENGTH]; /* cuda or sim */
     char model[PB_TEXT_LENGTH];

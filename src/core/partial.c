@@ -14,7 +14,7 @@
 
 #include "core/process.h"
 
-enum { BOOT_DIGITS = 18 }; /* of the 36: enough of a random number to be nobody else's */
+enum { BOOT_DIGITS = 18 }; /* of the 36: enough of a random number to be unique */
 
 void pb_partial_where(char where_out[PB_WHERE_LENGTH])
 {

@@ -296,6 +296,12 @@ struct pb_link {
     uint32_t streams; /* with a peer: parts that each way is copied in at the same time; 0: one */
     bool by_sms;      /* with a peer: a kernel copies, whole words of 16 bytes; else copy engines */
 };
+
+static inline bool pb_link_has_peer(const struct pb_link *link)
+{
+    return link->kind != PB_LINK_TO_DEVICE && link->kind != PB_LINK_FROM_DEVICE;
+}
+
 struct pb_link_result {
     double seconds; /* of one transfer: the median of the repeats */
     double least_seconds;

@@ -15,14 +15,14 @@
 enum pb_background { PB_BACKGROUND_NONE, PB_BACKGROUND_L2, PB_BACKGROUND_DRAM };
 
 /*
- * A traced chase in company: first all threads of its SM read the array's first read_bytes, three
- * times, past L1, so that L2 holds what that SM alone has left in it; then, while the other SMs
- * read from L2 or DRAM, it goes as pb_device_ops.chase does.
+ * A traced chase beside other traffic: first all threads of its SM read the array's first
+ * read_bytes, three times, past L1, so that L2 holds what that SM alone has left in it; then, while
+ * the other SMs read from L2 or DRAM, it goes as pb_device_ops.chase does.
  */
 struct pb_loaded_chase {
     struct pb_chase chase; /* global_ca or global_cg, record > 0 */
     uint64_t read_bytes;   /* a multiple of PB_WORK_ARRAY_STEP; 0: no reading before */
-    /* It is read by accesses that ask L2 to keep it, in what L2 sets aside for such.
+    /* It is read by accesses that request L2 to keep it, in what L2 sets aside for such.
      * PB_UNSUPPORTED: it sets nothing aside. */
     bool is_persisting;
     uint64_t evict_bytes; /* so many other bytes all SMs write between reading and chase */
@@ -83,19 +83,12 @@ static inline uint64_t pb_work_step_bytes(const struct pb_work *work)
                : (uint64_t)PB_WORK_THREADS * PB_WORK_LOADS * work->word_bytes;
 }
 
-/* Does what each SM is to read lie within the list, and the list within the array? */
-static inline bool pb_work_has_pieces(const struct pb_work *work, uint32_t sm_count)
-{
-    for (size_t i = 0; i < work->piece_count; i++)
-        if (work->pieces[i] >= work->bytes / PB_WORK_PIECE_BYTES)
-            return false;
-    for (uint32_t i = 0; i < sm_count; i++)
-        if (work->spans[i][0] > work->piece_count ||
-            work->spans[i][1] > work->piece_count - work->spans[i][0] ||
-            work->spans[i][1] % PB_WORK_PIECES_STEP != 0)
-            return false;
-    return work->piece_count > 0;
-}
+/*
+ * Refuses work that its own numbers rule out: PB_INVALID. PB_UNSUPPORTED: more shared memory than
+ * shared_bytes, which an SM has. Whether the device can copy in bulk is for the backend to check.
+ */
+enum pb_status pb_work_check(const struct pb_work *work, uint32_t sm_count, uint64_t shared_bytes,
+                             struct pb_error *err);
 
 /*
  * The same products of random matrices on every SM, `runs` times, each from operands of its own;

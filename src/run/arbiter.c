@@ -17,7 +17,7 @@ struct member {
 
 struct pb_arbiter {
     size_t member_count;
-    double patience_seconds;
+    double timeout_seconds;
     int64_t passed; /* the last barrier that was passed */
     struct member members[];
 };
@@ -26,9 +26,9 @@ static const int64_t NOT_DUE = -1;
 
 /* ---- positions ---- */
 
-static bool is_turn(int64_t position)
+static bool is_exclusive(int64_t position)
 {
-    return position == 0 || position % PB_NODE_STEPS == PB_STEP_TURN;
+    return position == 0 || position % PB_NODE_STEPS == PB_STEP_EXCLUSIVE;
 }
 
 struct pb_node_place pb_node_place_of(const struct pb_test_list *tests, const bool *is_left,
@@ -52,7 +52,7 @@ struct pb_node_place pb_node_place_of(const struct pb_test_list *tests, const bo
 
 /* ---- members ---- */
 
-enum pb_status pb_arbiter_create(size_t member_count, double patience_seconds,
+enum pb_status pb_arbiter_create(size_t member_count, double timeout_seconds,
                                  struct pb_arbiter **arbiter_out, struct pb_error *err)
 {
     struct pb_arbiter *arbiter =
@@ -62,7 +62,7 @@ enum pb_status pb_arbiter_create(size_t member_count, double patience_seconds,
         return pb_fail(err, PB_NO_MEMORY, "out of memory for the %zu ranks of a node",
                        member_count);
     arbiter->member_count = member_count;
-    arbiter->patience_seconds = patience_seconds;
+    arbiter->timeout_seconds = timeout_seconds;
     for (size_t i = 0; i < member_count; i++)
         arbiter->members[i].due = NOT_DUE;
     *arbiter_out = arbiter;
@@ -130,7 +130,7 @@ static void find_late(struct pb_arbiter *arbiter, double seconds)
         struct member *member = &arbiter->members[i];
 
         member->is_late |= is_awaited(member, position) &&
-                           seconds - fmax(waiting_since, member->since) > arbiter->patience_seconds;
+                           seconds - fmax(waiting_since, member->since) > arbiter->timeout_seconds;
     }
 }
 
@@ -155,7 +155,7 @@ static bool begin_exclusive(struct pb_arbiter *arbiter, double seconds)
     return false;
 }
 
-/* All who wait at `position` begin, at a turn the first of them alone. */
+/* All who wait at `position` begin; at an exclusive step the first of them alone. */
 static void begin_at(struct pb_arbiter *arbiter, int64_t position, double seconds)
 {
     int64_t count = 0;
@@ -167,8 +167,8 @@ static void begin_at(struct pb_arbiter *arbiter, int64_t position, double second
 
         if (!is_waiting(member) || member->place.position != position)
             continue;
-        begin(member, is_turn(position) ? 1 : count, seconds);
-        if (is_turn(position))
+        begin(member, is_exclusive(position) ? 1 : count, seconds);
+        if (is_exclusive(position))
             return;
     }
     arbiter->passed = position;
@@ -180,7 +180,7 @@ static void answer_missed(struct pb_arbiter *arbiter, double seconds)
     for (size_t i = 0; i < arbiter->member_count; i++) {
         struct member *member = &arbiter->members[i];
 
-        if (!is_waiting(member) || is_turn(member->place.position) ||
+        if (!is_waiting(member) || is_exclusive(member->place.position) ||
             member->place.position > arbiter->passed)
             continue;
         begin(member, 0, seconds);

@@ -5,7 +5,7 @@
  *
  *   1. Each member in turn has the host link for itself, for its exclusive tests.
  *   2. Concurrent tests follow in the order of the list. In each, the barriers 0, 1, … are passed
- *      by all members at once; a last step may be a turn, which each member has in turn while the
+ *      by all members at once; a last step may be exclusive: each member has it in turn while the
  *      others do nothing but wait.
  *
  * So where a member stands is one number, its position, and what it waits for follows from it. A
@@ -14,7 +14,7 @@
  * changes, and get a BEGIN for each step.
  *
  * A probe that hangs is killed by its own supervisor, whose rank then reports that it stands behind
- * that test. Who does not report at all while others wait is waited for patience_seconds and then
+ * that test. Who does not report at all while others wait is waited for timeout_seconds and then
  * left out until its next message; a barrier that was passed without it counts as missed.
  *
  * Limit: it knows nothing of MPI, probes or clocks: messages and the time come from the caller.
@@ -24,10 +24,10 @@
 
 #include <stdbool.h>
 
-#include "run/notes.h"
+#include "run/messages.h"
 
 /* Positions: 0 with exclusive tests left, (index of a concurrent test + 1) * STEPS + step, END. */
-enum { PB_NODE_STEPS = PB_STEP_TURN + 1 };
+enum { PB_NODE_STEPS = PB_STEP_EXCLUSIVE + 1 };
 #define PB_NODE_IDLE (INT64_MAX - 1) /* no step is left; other tests may be */
 #define PB_NODE_END  INT64_MAX       /* the member sends no more messages */
 
@@ -59,8 +59,8 @@ struct pb_node_place pb_node_place_of(const struct pb_test_list *tests, const bo
 
 struct pb_arbiter;
 
-/* All members stand at 0. patience_seconds: see above. */
-enum pb_status pb_arbiter_create(size_t member_count, double patience_seconds,
+/* All members stand at 0. timeout_seconds: see above. */
+enum pb_status pb_arbiter_create(size_t member_count, double timeout_seconds,
                                  struct pb_arbiter **arbiter_out, struct pb_error *err);
 void pb_arbiter_free(struct pb_arbiter *arbiter); /* NULL is allowed */
 

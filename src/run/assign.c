@@ -6,7 +6,7 @@
 
 #include "core/text.h"
 
-/* The words of the lowest rank that was asked for something impossible. */
+/* The words of the lowest rank whose command line asks something impossible. */
 static enum pb_status usage_error(enum pb_status status, const char *message, size_t rank,
                                   const char *host, struct pb_error *err)
 {
@@ -34,24 +34,24 @@ static bool is_taken(const struct pb_assignment *assignments, size_t rank_count,
 }
 
 /* A free device of those this rank sees; assignments[before] are dealt. */
-static void assign_real_gpu(const struct pb_sighting *sighting,
+static void assign_real_gpu(const struct pb_visible_devices *visible,
                             const struct pb_assignment *assignments, size_t before,
                             struct pb_assignment *assignment)
 {
-    size_t count = sighting->device_count < PB_SIGHT_MAX ? sighting->device_count : PB_SIGHT_MAX;
+    size_t count = visible->device_count < PB_VISIBLE_MAX ? visible->device_count : PB_VISIBLE_MAX;
 
     for (size_t i = 0; i <= count && count > 0; i++) {
-        size_t choice = i == 0 ? (size_t)sighting->local_rank % count : i - 1;
+        size_t choice = i == 0 ? (size_t)visible->local_rank % count : i - 1;
 
-        if (!is_taken(assignments, before, sighting->uuids[choice])) {
+        if (!is_taken(assignments, before, visible->uuids[choice])) {
             assignment->member_status = PB_MEMBER_OK;
-            PB_TEXT_SET(assignment->selector, sighting->uuids[choice]);
+            PB_TEXT_SET(assignment->selector, visible->uuids[choice]);
             return;
         }
     }
     if (count == 0)
         deny(assignment, PB_MEMBER_ABSENT, "this rank sees no GPU");
-    else if (pb_uuid_is_instance(sighting->uuids[0]))
+    else if (pb_uuid_is_instance(visible->uuids[0]))
         deny(assignment, PB_MEMBER_DUPLICATE,
              "every MIG instance that this rank sees is another rank's: "
              "name all of the node's in CUDA_VISIBLE_DEVICES");
@@ -60,32 +60,32 @@ static void assign_real_gpu(const struct pb_sighting *sighting,
 }
 
 /* Ranks of a simulated run all answer with simulated devices: "auto" never simulates. */
-static bool is_simulated(const struct pb_sighting *sighting)
+static bool is_simulated(const struct pb_visible_devices *visible)
 {
-    return pb_backend_is_simulated(sighting->backend);
+    return pb_backend_is_simulated(visible->backend);
 }
 
-enum pb_status pb_assign_devices(const struct pb_sighting *sightings, size_t rank_count,
+enum pb_status pb_assign_devices(const struct pb_visible_devices *rank_devices, size_t rank_count,
                                  const struct pb_test_selection *selection,
                                  struct pb_assignment *assignments_out, struct pb_error *err)
 {
     for (size_t i = 0; i < rank_count; i++)
-        if (sightings[i].status == PB_INVALID)
-            return usage_error(PB_INVALID, sightings[i].message, i, sightings[i].host, err);
+        if (rank_devices[i].status == PB_INVALID)
+            return usage_error(PB_INVALID, rank_devices[i].message, i, rank_devices[i].host, err);
     for (size_t i = 0; i < rank_count; i++) {
-        const struct pb_sighting *sighting = &sightings[i];
+        const struct pb_visible_devices *visible = &rank_devices[i];
         struct pb_assignment *assignment = &assignments_out[i];
 
         memset(assignment, 0, sizeof(*assignment));
-        if (sighting->status != PB_OK) {
-            deny(assignment, sighting->member_status, sighting->message);
+        if (visible->status != PB_OK) {
+            deny(assignment, visible->member_status, visible->message);
         } else if (selection->selector != NULL) {
             PB_TEXT_SET(assignment->selector, selection->selector);
-        } else if (!is_simulated(sighting)) {
-            assign_real_gpu(sighting, assignments_out, i, assignment);
+        } else if (!is_simulated(visible)) {
+            assign_real_gpu(visible, assignments_out, i, assignment);
         } else if (selection->fleet == NULL) {
             snprintf(assignment->selector, sizeof(assignment->selector), "%lld",
-                     (long long)sighting->local_rank);
+                     (long long)visible->local_rank);
         }
     }
     return PB_OK;

@@ -2,21 +2,21 @@
  * Which rank measures which device, and what the devices are called. Pure functions over what all
  * ranks reported; rank 0 calls them.
  *
- * Limit: a rank reports at most PB_SIGHT_MAX devices; it cannot be given those beyond.
+ * Limit: a rank reports at most PB_VISIBLE_MAX devices; it cannot be given those beyond.
  */
 #ifndef PB_RUN_ASSIGN_H
 #define PB_RUN_ASSIGN_H
 
-#include "run/notes.h"
+#include "run/messages.h"
 #include "run/selection.h"
 
 enum {
-    PB_SIGHT_MAX = 64,   /* as many MIG instances CUDA shows a process at most */
+    PB_VISIBLE_MAX = 64, /* as many MIG instances CUDA shows a process at most */
     PB_UUID_LENGTH = 64, /* or the name of one: "MIG-GPU-" and 36 characters, "/13/0" */
 };
 
 /* What a rank's probe sees. */
-struct pb_sighting {
+struct pb_visible_devices {
     char host[PB_KEY_LENGTH];
     int64_t local_rank;                  /* 0, 1, … on its node */
     enum pb_status status;               /* PB_OK: the probe said HELLO */
@@ -24,7 +24,7 @@ struct pb_sighting {
     char message[PB_MESSAGE_LENGTH];
     char backend[PB_NAME_LENGTH];
     size_t device_count;
-    char uuids[PB_SIGHT_MAX][PB_UUID_LENGTH];
+    char uuids[PB_VISIBLE_MAX][PB_UUID_LENGTH];
 };
 
 /* What a rank is to open. */
@@ -57,13 +57,13 @@ struct pb_named_device {
  * Deals the devices out, by rank order.
  *
  * A selector on the command line goes to every rank. Simulated devices: the slot of the local rank,
- * or the fleet's device of that rank. Silicon: the local rank's own choice if no rank before has
+ * or the fleet's device of that rank. A real GPU: the local rank's own choice if no rank before has
  * it, else the first free one; a rank that sees only taken devices is a duplicate, one that sees
  * none is absent.
  *
  * PB_INVALID: a probe refused its command line.
  */
-enum pb_status pb_assign_devices(const struct pb_sighting *sightings, size_t rank_count,
+enum pb_status pb_assign_devices(const struct pb_visible_devices *rank_devices, size_t rank_count,
                                  const struct pb_test_selection *selection,
                                  struct pb_assignment *assignments_out, struct pb_error *err);
 

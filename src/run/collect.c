@@ -42,7 +42,7 @@ enum pb_status pb_collect_open(const char *path, const struct pb_run *run,
     }
     collect->observer = *observer;
     collect->rank_count = rank_count;
-    listener = (struct pb_fleet_listener){observer->note, observer->context};
+    listener = (struct pb_fleet_listener){observer->message, observer->context};
     pb_fleet_guard(collect->fleet, claim);
     pb_fleet_set_checked(collect->fleet, true);
     pb_fleet_listen(collect->fleet, &listener);
@@ -88,53 +88,53 @@ enum pb_status pb_collect_carry_frame(struct pb_collect *collect, const struct p
 }
 
 /* What an ok row still has to say: that its results were not safe for a while, say. */
-static void note_remark(const struct pb_collect *collect, const struct pb_test_note *note)
+static void report_remark(const struct pb_collect *collect, const struct pb_test_report *report)
 {
     char line[PB_KEY_LENGTH + PB_MESSAGE_LENGTH + 8];
 
-    if (note->message[0] == '\0' || collect->observer.note == NULL ||
-        strcmp(note->outcome, pb_member_status_name(PB_MEMBER_OK)) != 0)
+    if (report->message[0] == '\0' || collect->observer.message == NULL ||
+        strcmp(report->outcome, pb_member_status_name(PB_MEMBER_OK)) != 0)
         return;
-    snprintf(line, sizeof(line), "%s: %s", note->key, note->message);
-    collect->observer.note(collect->observer.context, line);
+    snprintf(line, sizeof(line), "%s: %s", report->key, report->message);
+    collect->observer.message(collect->observer.context, line);
 }
 
-static void notify(struct pb_collect *collect, enum pb_news_kind kind, size_t rank,
-                   const struct pb_test_note *note)
+static void notify(struct pb_collect *collect, enum pb_run_event_kind kind, size_t rank,
+                   const struct pb_test_report *report)
 {
     const struct place *place = &collect->places[rank];
-    const struct pb_news news = {kind, rank, note, place->begun, place->count};
+    const struct pb_run_event event = {kind, rank, report, place->begun, place->count};
 
-    collect->observer.notify(collect->observer.context, &news);
-    if (kind == PB_NEWS_MEMBER)
-        note_remark(collect, note);
+    collect->observer.notify(collect->observer.context, &event);
+    if (kind == PB_RUN_EVENT_MEMBER)
+        report_remark(collect, report);
 }
 
 enum pb_status pb_collect_take(struct pb_collect *collect, size_t rank,
                                const struct pb_frame *frame, struct pb_error *err)
 {
-    static const enum pb_news_kind kinds[PB_FRAME_TYPE_END] = {
-        [PB_FRAME_DEVICE] = PB_NEWS_DEVICE,
-        [PB_FRAME_START] = PB_NEWS_START,
-        [PB_FRAME_TEST] = PB_NEWS_TEST,
-        [PB_FRAME_MEMBER] = PB_NEWS_MEMBER,
+    static const enum pb_run_event_kind kinds[PB_FRAME_TYPE_END] = {
+        [PB_FRAME_DEVICE] = PB_RUN_EVENT_DEVICE,
+        [PB_FRAME_START] = PB_RUN_EVENT_START,
+        [PB_FRAME_TEST] = PB_RUN_EVENT_TEST,
+        [PB_FRAME_MEMBER] = PB_RUN_EVENT_MEMBER,
     };
     struct place *place = &collect->places[rank];
-    struct pb_test_note note;
+    struct pb_test_report report;
     enum pb_status status, added;
 
     if (frame->type != PB_FRAME_DEVICE && frame->type != PB_FRAME_START &&
         frame->type != PB_FRAME_TEST && frame->type != PB_FRAME_MEMBER)
         return PB_OK;
-    status = pb_note_read_test(frame->note, &note, err);
+    status = pb_message_read_test(frame->message, &report, err);
     if (status != PB_OK)
         return status;
     added = add(collect, frame, err);
     if (frame->type == PB_FRAME_DEVICE)
-        place->count = (uint32_t)note.test_count;
+        place->count = (uint32_t)report.test_count;
     else if (frame->type == PB_FRAME_START)
         place->begun++;
-    notify(collect, kinds[frame->type], rank, &note);
+    notify(collect, kinds[frame->type], rank, &report);
     return added;
 }
 

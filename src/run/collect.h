@@ -1,5 +1,5 @@
 /*
- * Where frames become a fleet file, and news for whoever watches: rank 0 of a job, and a probe that
+ * Where frames become a fleet file, and events for a listener: rank 0 of a job, and a probe that
  * works alone.
  *
  * Limit: memory is the largest frame at hand plus a few words per rank.
@@ -12,28 +12,29 @@
 
 #include "h5schema/file.h"
 #include "run/frame.h"
-#include "run/notes.h"
+#include "run/messages.h"
 
-enum pb_news_kind {
-    PB_NEWS_DEVICE, /* a rank begins */
-    PB_NEWS_START,  /* a test begins */
-    PB_NEWS_TEST,   /* a test has ended */
-    PB_NEWS_MEMBER, /* a rank has ended */
+enum pb_run_event_kind {
+    PB_RUN_EVENT_DEVICE, /* a rank begins */
+    PB_RUN_EVENT_START,  /* a test begins */
+    PB_RUN_EVENT_TEST,   /* a test has ended */
+    PB_RUN_EVENT_MEMBER, /* a rank has ended */
 };
 
 /* Something that happened; valid during the call. */
-struct pb_news {
-    enum pb_news_kind kind;
+struct pb_run_event {
+    enum pb_run_event_kind kind;
     size_t rank;
-    const struct pb_test_note *note; /* key, test, outcome, seconds, message */
-    size_t test_number;              /* 1, 2, …: tests begun by this rank */
-    size_t test_count;               /* of this rank */
+    const struct pb_test_report *report; /* key, test, outcome, seconds, message */
+    size_t test_number;                  /* 1, 2, …: tests begun by this rank */
+    size_t test_count;                   /* of this rank */
 };
 
 struct pb_run_listener {
-    void (*notify)(void *context, const struct pb_news *news);
-    void (*tick)(void *context);                   /* called now and then while nothing happens */
-    void (*note)(void *context, const char *line); /* what people should know; NULL: nobody does */
+    void (*notify)(void *context, const struct pb_run_event *event);
+    void (*tick)(void *context); /* called now and then while nothing happens */
+    void (*message)(void *context,
+                    const char *line); /* what people should know; NULL: not reported */
     void *context;
 };
 
@@ -48,7 +49,8 @@ enum pb_status pb_collect_open(const char *path, const struct pb_run *run,
                                const struct pb_run_listener *observer,
                                struct pb_collect **collect_out, struct pb_error *err);
 
-/* Adds what an earlier run has left, its fleet file or a frame of its spools; that is no news. */
+/* Adds what an earlier run has left, its fleet file or a frame of its spools; that is no event of
+ * this run. */
 enum pb_status pb_collect_carry_file(struct pb_collect *collect, const char *path,
                                      struct pb_error *err);
 enum pb_status pb_collect_carry_frame(struct pb_collect *collect, const struct pb_frame *frame,
@@ -58,7 +60,7 @@ enum pb_status pb_collect_carry_frame(struct pb_collect *collect, const struct p
  * Takes a DEVICE, START, TEST or MEMBER frame of a rank; others are ignored. The image of a TEST
  * was read by pb_image_check(). After the first that
  * the file does not take, the file is given up with the space that it has on the disk, which the
- * spools may need; frames are only told to the observer then. The first failure is returned.
+ * spools may need; the observer still gets the frames. The first failure is returned.
  */
 enum pb_status pb_collect_take(struct pb_collect *collect, size_t rank,
                                const struct pb_frame *frame, struct pb_error *err);

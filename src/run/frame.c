@@ -10,9 +10,9 @@
 
 /*
  * The header, little-endian, so that a spool can be read anywhere:
- *   0 magic "PLMB"   4 version u16   6 type u16   8 note_size u32   12 epoch u32
- *   16 body_size u64   24 CRC-32 of note and body   28 CRC-32 of bytes 0–27
- * note_size counts the note's closing NUL; 0: no note.
+ *   0 magic "PLMB"   4 version u16   6 type u16   8 message_size u32   12 epoch u32
+ *   16 body_size u64   24 CRC-32 of message and body   28 CRC-32 of bytes 0–27
+ * message_size counts the message's closing NUL; 0: no message.
  */
 enum { FRAME_VERSION = 1, EPOCH_AT = 12, HEADER_SUM_AT = 28 };
 
@@ -20,7 +20,7 @@ const char pb_frame_magic[4] = {'P', 'L', 'M', 'B'};
 
 struct header {
     enum pb_frame_type type;
-    size_t note_size, body_size;
+    size_t message_size, body_size;
     uint32_t content_sum, epoch;
 };
 
@@ -55,29 +55,29 @@ const char *pb_frame_type_name(enum pb_frame_type type)
     return names[type];
 }
 
-static size_t note_size(const struct pb_frame *frame)
+static size_t message_size(const struct pb_frame *frame)
 {
-    return frame->note == NULL ? 0 : strlen(frame->note) + 1;
+    return frame->message == NULL ? 0 : strlen(frame->message) + 1;
 }
 
 /* Writes the header of a frame into bytes[PB_FRAME_HEADER_SIZE]. */
 static enum pb_status encode_header(const struct pb_frame *frame, unsigned char *bytes,
                                     struct pb_error *err)
 {
-    size_t note = note_size(frame);
+    size_t message = message_size(frame);
     uint32_t sum = 0;
 
-    if (note > PB_FRAME_NOTE_MAX || frame->body_size > PB_FRAME_BODY_MAX)
+    if (message > PB_FRAME_MESSAGE_MAX || frame->body_size > PB_FRAME_BODY_MAX)
         return pb_fail(err, PB_INVALID, "frame %s: %zu + %zu bytes are more than a frame may hold",
-                       pb_frame_type_name(frame->type), note, frame->body_size);
-    if (note > 0)
-        sum = pb_checksum(sum, frame->note, note);
+                       pb_frame_type_name(frame->type), message, frame->body_size);
+    if (message > 0)
+        sum = pb_checksum(sum, frame->message, message);
     if (frame->body_size > 0)
         sum = pb_checksum(sum, frame->body, frame->body_size);
     memcpy(bytes, pb_frame_magic, sizeof(pb_frame_magic));
     put_number(bytes + 4, FRAME_VERSION, 2);
     put_number(bytes + 6, (uint64_t)frame->type, 2);
-    put_number(bytes + 8, note, 4);
+    put_number(bytes + 8, message, 4);
     put_number(bytes + EPOCH_AT, frame->epoch, 4);
     put_number(bytes + 16, frame->body_size, 8);
     put_number(bytes + 24, sum, 4);
@@ -102,13 +102,13 @@ static enum pb_status decode_header(const unsigned char *bytes, struct header *h
     if (type == 0 || type >= PB_FRAME_TYPE_END)
         return pb_fail(err, PB_CORRUPT, "frame: type %llu is unknown", (unsigned long long)type);
     header.type = (enum pb_frame_type)type;
-    header.note_size = (size_t)get_number(bytes + 8, 4);
+    header.message_size = (size_t)get_number(bytes + 8, 4);
     header.body_size = (size_t)get_number(bytes + 16, 8);
     header.content_sum = (uint32_t)get_number(bytes + 24, 4);
     header.epoch = (uint32_t)get_number(bytes + EPOCH_AT, 4);
-    if (header.note_size > PB_FRAME_NOTE_MAX || header.body_size > PB_FRAME_BODY_MAX)
+    if (header.message_size > PB_FRAME_MESSAGE_MAX || header.body_size > PB_FRAME_BODY_MAX)
         return pb_fail(err, PB_CORRUPT, "frame %s: claims %zu + %zu bytes",
-                       pb_frame_type_name(header.type), header.note_size, header.body_size);
+                       pb_frame_type_name(header.type), header.message_size, header.body_size);
     *header_out = header;
     return PB_OK;
 }
@@ -117,17 +117,17 @@ static enum pb_status decode_header(const unsigned char *bytes, struct header *h
 static enum pb_status decode_content(const struct header *header, const unsigned char *content,
                                      struct pb_frame *frame_out, struct pb_error *err)
 {
-    size_t size = header->note_size + header->body_size;
+    size_t size = header->message_size + header->body_size;
 
     if (pb_checksum(0, content, size) != header->content_sum)
         return pb_fail(err, PB_CORRUPT, "frame %s: the checksum of its %zu bytes is wrong",
                        pb_frame_type_name(header->type), size);
-    if (header->note_size > 0 && content[header->note_size - 1] != '\0')
-        return pb_fail(err, PB_CORRUPT, "frame %s: its note has no end",
+    if (header->message_size > 0 && content[header->message_size - 1] != '\0')
+        return pb_fail(err, PB_CORRUPT, "frame %s: its message has no end",
                        pb_frame_type_name(header->type));
     frame_out->type = header->type;
-    frame_out->note = header->note_size > 0 ? (const char *)content : NULL;
-    frame_out->body = header->body_size > 0 ? content + header->note_size : NULL;
+    frame_out->message = header->message_size > 0 ? (const char *)content : NULL;
+    frame_out->body = header->body_size > 0 ? content + header->message_size : NULL;
     frame_out->body_size = header->body_size;
     frame_out->epoch = header->epoch;
     return PB_OK;
@@ -136,7 +136,7 @@ static enum pb_status decode_content(const struct header *header, const unsigned
 enum pb_status pb_frame_pack(const struct pb_frame *frame, void **bytes_out, size_t *size_out,
                              struct pb_error *err)
 {
-    size_t note = note_size(frame), size = PB_FRAME_HEADER_SIZE + note + frame->body_size;
+    size_t message = message_size(frame), size = PB_FRAME_HEADER_SIZE + message + frame->body_size;
     unsigned char header[PB_FRAME_HEADER_SIZE], *bytes;
     enum pb_status status = encode_header(frame, header, err);
 
@@ -146,10 +146,10 @@ enum pb_status pb_frame_pack(const struct pb_frame *frame, void **bytes_out, siz
     if (bytes == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a frame of %zu bytes", size);
     memcpy(bytes, header, sizeof(header));
-    if (note > 0)
-        memcpy(bytes + PB_FRAME_HEADER_SIZE, frame->note, note);
+    if (message > 0)
+        memcpy(bytes + PB_FRAME_HEADER_SIZE, frame->message, message);
     if (frame->body_size > 0)
-        memcpy(bytes + PB_FRAME_HEADER_SIZE + note, frame->body, frame->body_size);
+        memcpy(bytes + PB_FRAME_HEADER_SIZE + message, frame->body, frame->body_size);
     *bytes_out = bytes;
     *size_out = size;
     return PB_OK;
@@ -168,7 +168,7 @@ enum pb_status pb_frame_unpack(const void *bytes, size_t size, struct pb_frame *
     status = decode_header(at, &header, err);
     if (status != PB_OK)
         return status;
-    wanted = PB_FRAME_HEADER_SIZE + header.note_size + header.body_size;
+    wanted = PB_FRAME_HEADER_SIZE + header.message_size + header.body_size;
     if (size != wanted)
         return pb_fail(err, PB_CORRUPT, "frame %s: expected %zu bytes, found %zu",
                        pb_frame_type_name(header.type), wanted, size);
@@ -189,7 +189,7 @@ enum pb_status pb_frame_size(const void *header, size_t *size_out, struct pb_err
     enum pb_status status = decode_header(header, &decoded, err);
 
     if (status == PB_OK)
-        *size_out = PB_FRAME_HEADER_SIZE + decoded.note_size + decoded.body_size;
+        *size_out = PB_FRAME_HEADER_SIZE + decoded.message_size + decoded.body_size;
     return status;
 }
 
@@ -218,7 +218,7 @@ enum pb_status pb_frame_write(int fd, const struct pb_frame *frame, struct pb_er
     if (status == PB_OK)
         status = pb_write_all(fd, header, sizeof(header), err);
     if (status == PB_OK)
-        status = pb_write_all(fd, frame->note, note_size(frame), err);
+        status = pb_write_all(fd, frame->message, message_size(frame), err);
     if (status == PB_OK)
         status = pb_write_all(fd, frame->body, frame->body_size, err);
     if (status == PB_IO)
@@ -289,7 +289,7 @@ enum pb_status pb_frame_read(struct pb_frame_reader *reader, int fd, struct pb_f
         status = decode_header(reader->bytes, &header, err);
         if (status != PB_OK)
             return status;
-        reader->wanted = PB_FRAME_HEADER_SIZE + header.note_size + header.body_size;
+        reader->wanted = PB_FRAME_HEADER_SIZE + header.message_size + header.body_size;
         status = reserve(reader, reader->wanted, err);
         if (status == PB_OK)
             status = fill(reader, fd, &result, err);

@@ -1,9 +1,9 @@
 /*
  * Frames: what probe, supervisor, spool and rank 0 say to each other, in one format.
  *
- * A frame is a header, a note and a body. The note is a short JSON object (notes.h): what the
- * receiver must know without opening the body. The body is an HDF5 image, or nothing. Header and
- * content carry a CRC-32 each, so a torn or damaged frame is refused, never believed.
+ * A frame is a header, a message and a body. The message is a short JSON object (messages.h): what
+ * the receiver must know without opening the body. The body is an HDF5 image, or nothing. Header
+ * and content carry a CRC-32 each, so a torn or damaged frame is refused, never believed.
  *
  * Limit: one frame is at most PB_FRAME_BODY_MAX bytes of body; streams are byte-wise in order.
  */
@@ -17,7 +17,7 @@
 #include "core/error.h"
 
 enum pb_frame_type {
-    PB_FRAME_HELLO = 1, /* probe: the devices it sees and the tests it was told to run */
+    PB_FRAME_HELLO = 1, /* probe: the devices it sees and the tests it was ordered to run */
     PB_FRAME_OPENED,    /* probe: identity of the device it opened */
     PB_FRAME_REFUSED,   /* probe: an order cannot be done; status and message */
     PB_FRAME_DEVICE,    /* body: the device's identity */
@@ -34,14 +34,14 @@ enum pb_frame_type {
 
 enum {
     PB_FRAME_HEADER_SIZE = 32,
-    PB_FRAME_NOTE_MAX = 1 << 20,
+    PB_FRAME_MESSAGE_MAX = 1 << 20,
     PB_FRAME_BODY_MAX = 1 << 30,
 };
 
 struct pb_frame {
     enum pb_frame_type type;
-    const char *note; /* JSON, ends with a NUL; NULL: none */
-    const void *body; /* NULL: none */
+    const char *message; /* JSON, ends with a NUL; NULL: none */
+    const void *body;    /* NULL: none */
     size_t body_size;
     uint32_t epoch; /* of the run that wrote it into a spool; 0: not in a spool, or an old one */
 };
@@ -95,7 +95,7 @@ enum pb_frame_read {
 /*
  * Reads from a descriptor, blocking or not, until a frame is whole or nothing more comes.
  *
- * PB_CORRUPT: no frame, a wrong checksum, or the stream ended inside one; err tells which. A frame
+ * PB_CORRUPT: no frame, a wrong checksum, or the stream ended inside one; err says which. A frame
  * whose header is sound but whose content is damaged has been consumed: the next may be read.
  */
 enum pb_status pb_frame_read(struct pb_frame_reader *reader, int fd, struct pb_frame *frame_out,

@@ -15,20 +15,14 @@
 static enum pb_status check_places(struct pb_gather *gather, struct pb_error *err)
 {
     const struct pb_gather_request *request = gather->request;
-    struct pb_spool_files spools = {NULL, 0};
     enum pb_status status = pb_fleet_may_create(request->output, err);
 
     if (status == PB_OK)
         status = pb_claim_take(request->output, "plumb-run", &gather->claim, err);
-    if (status != PB_OK || request->resume || access(request->spool, F_OK) != 0)
-        return status;
-    status = pb_spool_list(request->spool, &spools, err);
-    if (status == PB_OK && spools.count > 0)
-        status = pb_fail(err, PB_EXISTS,
-                         "%s: holds the results of a run that did not end; --resume goes on with "
-                         "it, plumb-merge saves it, removing it forgets it",
-                         request->spool);
-    pb_spool_files_clear(&spools);
+    if (status == PB_OK && !request->resume)
+        status = pb_spool_refuse_left(
+            request->spool,
+            "--resume goes on with it, plumb-merge saves it, removing it forgets it", err);
     return status;
 }
 

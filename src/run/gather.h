@@ -17,10 +17,10 @@
 #include "run/supervisor.h"
 
 /*
- * To be called before MPI_Init: asks Open MPI for small shared buffers. It maps those of every
+ * To be called before MPI_Init: requests small shared buffers. It maps those of every
  * process of a node into all others, by default some 54 KiB for each that sends (measured), which
  * made rank 0 grow by 15% from 8 ranks to 64. Messages here are few and waited for. And keeps MPI
- * off the GPUs: it asks hwloc for processors, whose plugins would start OpenCL on each of them.
+ * off the GPUs: it has hwloc list processors, whose plugins would start OpenCL on each of them.
  */
 void pb_gather_prepare(void);
 
@@ -40,7 +40,7 @@ struct pb_gather_request {
  * Measures everything. supervisor: has just been created; NULL: see request->trouble.
  * observer: used at rank 0. Every rank returns the same status, message and summary.
  *
- * PB_INVALID, PB_EXISTS: what was asked for cannot be, nothing was measured. PB_NOT_FOUND: no rank
+ * PB_INVALID, PB_EXISTS: what was requested cannot be, nothing was measured. PB_NOT_FOUND: no rank
  * has a device. Other errors: the output could not be written; the spools hold what was measured.
  */
 enum pb_status pb_gather_run(const struct pb_gather_request *request,

@@ -10,12 +10,12 @@
 
 static const double step_seconds = 0.2;    /* of a rank that has only its probe to watch */
 static const double glance_seconds = 0.01; /* of rank 0, which also listens to the others */
-static const double haste_seconds = 0.002; /* of a rank whose frames are under way */
+static const double haste_seconds = 0.002; /* of a rank whose frames are being sent */
 
 enum { RECEIVES_PER_TURN = 64 }; /* before rank 0 looks after its own probe again */
 
 /* The run goes on; the spools will have to do in the end. */
-static void note_trouble(struct pb_gather *gather, const struct pb_error *err)
+static void record_failure(struct pb_gather *gather, const struct pb_error *err)
 {
     if (gather->trouble.status == PB_OK)
         gather->trouble = *err;
@@ -33,7 +33,7 @@ static void take(struct pb_gather *gather, int rank, int tag, const void *bytes,
                      ? pb_collect_carry_frame(gather->collect, &frame, &err)
                      : pb_collect_take(gather->collect, (size_t)rank, &frame, &err);
     if (status != PB_OK)
-        note_trouble(gather, &err);
+        record_failure(gather, &err);
     if (tag == PB_FRAME_MEMBER)
         gather->ended_count++;
 }
@@ -79,7 +79,7 @@ static bool receive(struct pb_gather *gather)
         if (larger == NULL) {
             pb_fail(&err, PB_NO_MEMORY, "out of memory allocating %d bytes of rank %d", size,
                     from.MPI_SOURCE);
-            note_trouble(gather, &err);
+            record_failure(gather, &err);
             return false; /* it waits; memory may come free */
         }
         gather->buffer = larger;
@@ -175,7 +175,7 @@ static void heed_claim(struct pb_gather *gather)
     gather->claim_checked = now;
     if (pb_claim_check(gather->claim, &err) == PB_OK)
         return;
-    note_trouble(gather, &err);
+    record_failure(gather, &err);
     stop_all(gather, err.message);
 }
 
@@ -190,7 +190,7 @@ void pb_gather_drain_stop(struct pb_gather *gather)
 
 /* ---- the rank's own device ---- */
 
-/* Sends the rank's row, its last frame. Whatever happens, rank 0 hears that it was the last. */
+/* Sends the rank's row, its last frame. Whatever happens, rank 0 receives that it was the last. */
 static void end_rank(struct pb_gather *gather)
 {
     struct pb_member *member = &gather->plan.member;
@@ -223,21 +223,21 @@ static void give_up(struct pb_gather *gather, const struct pb_error *err)
 }
 
 /* Records how a test ended; what cannot be recorded keeps the file from being made. */
-static void record(struct pb_gather *gather, const struct pb_test_note *note)
+static void record(struct pb_gather *gather, const struct pb_test_report *report)
 {
-    const struct pb_ledger_entry entry =
-        pb_ledger_entry_of(&gather->plan.member, note->test, pb_note_end(note), note->message);
+    const struct pb_ledger_entry entry = pb_ledger_entry_of(
+        &gather->plan.member, report->test, pb_message_end(report), report->message);
     struct pb_error err = PB_ERROR_INIT;
 
     if (pb_ledger_record(&gather->ledger, &entry, &err) != PB_OK)
-        note_trouble(gather, &err);
+        record_failure(gather, &err);
 }
 
 static void keep_event(struct pb_gather *gather, const struct pb_event *event)
 {
     keep(gather, event->frame.type, event->frame_bytes, event->frame_size);
     if (event->frame.type == PB_FRAME_TEST)
-        record(gather, &event->note);
+        record(gather, &event->report);
 }
 
 /* One step of the rank's own work. */
@@ -316,7 +316,7 @@ void pb_gather_loop(struct pb_gather *gather)
     struct pb_error err = PB_ERROR_INIT;
 
     if (carry_spools(gather, &err) != PB_OK)
-        note_trouble(gather, &err);
+        record_failure(gather, &err);
     if (gather->measures)
         start_work(gather);
     while (!pb_gather_is_root(gather) && !is_over(gather))

@@ -9,7 +9,7 @@
 #include "run/gather_comm.h"
 
 /* What a rank needs beyond a test's deadline to end a probe that hangs, and to report it. */
-static const double patience_seconds = PB_SUPERVISOR_BOOT_SECONDS_MIN;
+static const double timeout_seconds = PB_SUPERVISOR_BOOT_SECONDS_MIN;
 
 /* ---- who belongs together ---- */
 
@@ -67,7 +67,7 @@ enum pb_status pb_node_open(const struct pb_node_request *request, struct pb_nod
                        request->tests->count);
     if (node->rank > 0)
         return PB_OK;
-    return pb_arbiter_create((size_t)node->count, request->deadline_seconds + patience_seconds,
+    return pb_arbiter_create((size_t)node->count, request->deadline_seconds + timeout_seconds,
                              &node->arbiter, err);
 }
 

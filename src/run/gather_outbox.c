@@ -7,7 +7,7 @@
 
 #include "run/gather_comm.h"
 
-/* The first is under way, the others wait for it: each message would take memory of rank 0. */
+/* The first is being sent, the others wait for it: each message would take memory of rank 0. */
 struct pb_outgoing {
     struct pb_outgoing *next;
     MPI_Request request;

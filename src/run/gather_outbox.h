@@ -2,7 +2,7 @@
  * Frames on their way to rank 0. Rank 0 takes them when it can; a rank does not wait for that,
  * since its probe would wait as well, and with it the device.
  *
- * Limit: what is under way moves only in these calls; pb_outbox_step() is to be called again and
+ * Limit: what is being sent moves only in these calls; pb_outbox_step() is to be called again and
  * again until pb_outbox_is_empty().
  */
 #ifndef PB_RUN_GATHER_OUTBOX_H
@@ -15,7 +15,7 @@ struct pb_outgoing; /* a frame */
 
 /* Start from all zero. */
 struct pb_outbox {
-    struct pb_outgoing *first, *last; /* the first is under way */
+    struct pb_outgoing *first, *last; /* the first is being sent */
     size_t size;                      /* bytes of all */
 };
 

@@ -23,7 +23,7 @@ static enum pb_status await(struct pb_gather *gather, enum pb_supervisor_event_k
     return status;
 }
 
-static void sight(struct pb_gather *gather, struct pb_sighting *sighting)
+static void find_visible(struct pb_gather *gather, struct pb_visible_devices *visible)
 {
     const struct pb_failure *failure;
     const struct pb_hello *hello;
@@ -31,27 +31,27 @@ static void sight(struct pb_gather *gather, struct pb_sighting *sighting)
     enum pb_supervisor_event_kind kind = PB_EVENT_NONE;
     enum pb_status status = err.status;
 
-    pb_host_name(sighting->host);
-    sighting->local_rank = pb_comm_local_rank();
+    pb_host_name(visible->host);
+    visible->local_rank = pb_comm_local_rank();
     if (status == PB_OK)
         status = await(gather, PB_EVENT_HELLO, &kind, &err);
     if (status != PB_OK || kind != PB_EVENT_HELLO) {
         failure = status == PB_OK ? pb_supervisor_failure(gather->supervisor) : NULL;
-        sighting->status = failure == NULL ? status : failure->status;
-        sighting->member_status = failure == NULL ? PB_MEMBER_FAILED : failure->member_status;
-        PB_TEXT_SET(sighting->message, failure == NULL ? err.message : failure->message);
+        visible->status = failure == NULL ? status : failure->status;
+        visible->member_status = failure == NULL ? PB_MEMBER_FAILED : failure->member_status;
+        PB_TEXT_SET(visible->message, failure == NULL ? err.message : failure->message);
         return;
     }
     hello = pb_supervisor_hello(gather->supervisor);
-    PB_TEXT_SET(sighting->backend, hello->backend);
-    sighting->device_count =
-        hello->device_count < PB_SIGHT_MAX ? hello->device_count : PB_SIGHT_MAX;
-    for (size_t i = 0; i < sighting->device_count; i++)
-        PB_TEXT_SET(sighting->uuids[i], hello->devices[i].uuid);
+    PB_TEXT_SET(visible->backend, hello->backend);
+    visible->device_count =
+        hello->device_count < PB_VISIBLE_MAX ? hello->device_count : PB_VISIBLE_MAX;
+    for (size_t i = 0; i < visible->device_count; i++)
+        PB_TEXT_SET(visible->uuids[i], hello->devices[i].uuid);
 }
 
 /* Opens the device of the assignment, if there is one. */
-static void arrive(struct pb_gather *gather, const struct pb_sighting *sighting,
+static void arrive(struct pb_gather *gather, const struct pb_visible_devices *visible,
                    const struct pb_assignment *assignment, struct pb_arrival *arrival)
 {
     const struct pb_failure *failure;
@@ -59,8 +59,8 @@ static void arrive(struct pb_gather *gather, const struct pb_sighting *sighting,
     enum pb_supervisor_event_kind kind = PB_EVENT_NONE;
     enum pb_status status;
 
-    PB_TEXT_SET(arrival->host, sighting->host);
-    arrival->local_rank = sighting->local_rank;
+    PB_TEXT_SET(arrival->host, visible->host);
+    arrival->local_rank = visible->local_rank;
     if (assignment->member_status != PB_MEMBER_OK) {
         arrival->status = PB_NOT_FOUND;
         arrival->member_status = assignment->member_status;
@@ -81,12 +81,13 @@ static void arrive(struct pb_gather *gather, const struct pb_sighting *sighting,
     arrival->opened.slot = failure->slot;
 }
 
-static enum pb_status get_assignment(struct pb_gather *gather, const struct pb_sighting *sighting,
+static enum pb_status get_assignment(struct pb_gather *gather,
+                                     const struct pb_visible_devices *visible,
                                      struct pb_assignment *assignment_out, struct pb_error *err)
 {
     struct pb_assignment *assignments = NULL;
-    void *sightings = NULL;
-    enum pb_status status = pb_comm_collect(sighting, sizeof(*sighting), &sightings, err);
+    void *rank_devices = NULL;
+    enum pb_status status = pb_comm_collect(visible, sizeof(*visible), &rank_devices, err);
 
     if (status != PB_OK)
         return status;
@@ -94,14 +95,14 @@ static enum pb_status get_assignment(struct pb_gather *gather, const struct pb_s
         assignments = calloc((size_t)gather->rank_count, sizeof(*assignments));
         status = assignments == NULL
                      ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating the ranks' devices")
-                     : pb_assign_devices(sightings, (size_t)gather->rank_count,
+                     : pb_assign_devices(rank_devices, (size_t)gather->rank_count,
                                          gather->request->selection, assignments, err);
     }
     status = pb_comm_agree(status, err);
     if (status == PB_OK)
         pb_comm_deal(assignments, assignment_out, sizeof(*assignment_out));
     free(assignments);
-    free(sightings);
+    free(rank_devices);
     return status;
 }
 
@@ -132,17 +133,17 @@ static enum pb_status get_name(struct pb_gather *gather, const struct pb_arrival
 enum pb_status pb_gather_make_plan(struct pb_gather *gather, struct pb_error *err)
 {
     struct pb_member *member = &gather->plan.member;
-    struct pb_sighting sighting = {.status = PB_OK};
+    struct pb_visible_devices visible = {.status = PB_OK};
     struct pb_arrival arrival = {.status = PB_OK};
     struct pb_assignment assignment;
     struct pb_named_device named;
     enum pb_status status;
 
-    sight(gather, &sighting);
-    status = get_assignment(gather, &sighting, &assignment, err);
+    find_visible(gather, &visible);
+    status = get_assignment(gather, &visible, &assignment, err);
     if (status != PB_OK)
         return status;
-    arrive(gather, &sighting, &assignment, &arrival);
+    arrive(gather, &visible, &assignment, &arrival);
     status = get_name(gather, &arrival, &named, err);
     if (status != PB_OK)
         return status;

@@ -1,4 +1,4 @@
-/* Private to the gather: its state, and what its files tell each other. */
+/* Private to the gather: its state, and what its files share. */
 #ifndef PB_RUN_GATHER_STATE_H
 #define PB_RUN_GATHER_STATE_H
 
@@ -53,7 +53,7 @@ static inline bool pb_gather_is_root(const struct pb_gather *gather)
     return gather->rank == 0;
 }
 
-/* Stops the supervisor once a signal, or rank 0, has asked for that; rank 0 asks all. */
+/* Stops the supervisor once a signal, or rank 0, has requested that; rank 0 requests it of all. */
 void pb_gather_heed_stop(struct pb_gather *gather);
 
 /* gather_plan.c: from what all probes see to the plan of what this rank measures. */

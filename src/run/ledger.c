@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/reserve.h"
 #include "h5schema/file.h"
 
 void pb_ledger_clear(struct pb_ledger *ledger)
@@ -30,17 +31,12 @@ struct pb_ledger_entry pb_ledger_entry_of(const struct pb_member *row, const cha
 enum pb_status pb_ledger_append(struct pb_ledger *ledger, const struct pb_ledger_entry *entry,
                                 struct pb_error *err)
 {
-    if (ledger->count == ledger->capacity) {
-        size_t capacity = ledger->capacity == 0 ? 64 : 2 * ledger->capacity;
-        struct pb_ledger_entry *larger = realloc(ledger->items, capacity * sizeof(*larger));
+    enum pb_status status =
+        PB_RESERVE(ledger->items, ledger->count, ledger->capacity, "outcomes", err);
 
-        if (larger == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory for %zu outcomes", capacity);
-        ledger->items = larger;
-        ledger->capacity = capacity;
-    }
-    ledger->items[ledger->count++] = *entry;
-    return PB_OK;
+    if (status == PB_OK)
+        ledger->items[ledger->count++] = *entry;
+    return status;
 }
 
 /* ---- asking ---- */
@@ -224,11 +220,11 @@ struct spool_reading {
     struct pb_member member; /* whose frames follow, as the last PLAN says */
 };
 
-static void read_member(struct spool_reading *reading, const char *note)
+static void read_member(struct spool_reading *reading, const char *message)
 {
     struct pb_plan plan;
 
-    if (pb_note_read_plan(note, &plan, NULL) != PB_OK)
+    if (pb_message_read_plan(message, &plan, NULL) != PB_OK)
         return;
     reading->member = plan.member;
     pb_plan_clear(&plan);
@@ -239,20 +235,21 @@ static enum pb_status visit(void *context, const struct pb_frame *frame, const v
 {
     struct spool_reading *reading = context;
     struct pb_ledger_entry entry = {.test = ""};
-    struct pb_test_note note;
+    struct pb_test_report report;
 
     (void)bytes, (void)size;
     if (frame->type == PB_FRAME_PLAN)
-        read_member(reading, frame->note);
-    if (frame->type != PB_FRAME_TEST || pb_note_read_test(frame->note, &note, NULL) != PB_OK)
+        read_member(reading, frame->message);
+    if (frame->type != PB_FRAME_TEST ||
+        pb_message_read_test(frame->message, &report, NULL) != PB_OK)
         return PB_OK;
-    PB_TEXT_SET(entry.key, note.key);
-    PB_TEXT_SET(entry.uuid, note.uuid);
-    if (strcmp(note.uuid, reading->member.uuid) == 0)
+    PB_TEXT_SET(entry.key, report.key);
+    PB_TEXT_SET(entry.uuid, report.uuid);
+    if (strcmp(report.uuid, reading->member.uuid) == 0)
         PB_TEXT_SET(entry.model, reading->member.model);
-    PB_TEXT_SET(entry.test, note.test);
-    PB_TEXT_SET(entry.message, note.message);
-    entry.end = pb_note_end(&note);
+    PB_TEXT_SET(entry.test, report.test);
+    PB_TEXT_SET(entry.message, report.message);
+    entry.end = pb_message_end(&report);
     return pb_ledger_append(reading->ledger, &entry, err);
 }
 

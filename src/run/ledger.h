@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
-#include "run/notes.h"
+#include "run/messages.h"
 #include "run/spool.h"
 
 /* One test. A plain block of bytes: ranks send each other arrays of these. */

@@ -18,7 +18,7 @@ static bool names_simulation(const struct pb_test_selection *selection)
     return selection->profile != NULL || selection->fleet != NULL;
 }
 
-/* A fault that waits for a test that nobody knows would never strike. */
+/* A fault at an unknown test would never occur. */
 static enum pb_status check_faults(const char *const *specs, size_t count, struct pb_error *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -35,7 +35,7 @@ static enum pb_status check_faults(const char *const *specs, size_t count, struc
     return PB_OK;
 }
 
-/* What only simulated devices have must not be asked of silicon, nor twice. */
+/* What only simulated devices have must not be requested of hardware, nor twice. */
 static enum pb_status check_simulation(const struct pb_test_selection *selection,
                                        const char *backend, struct pb_error *err)
 {
@@ -126,17 +126,18 @@ enum pb_status pb_measure_hello(const struct pb_probe_setup *measure, struct pb_
 
 static enum pb_status open_request(const struct pb_probe_setup *measure,
                                    const struct pb_device_request *request,
-                                   struct pb_bench *bench_out, struct pb_opened *opened,
+                                   struct pb_session *session_out, struct pb_opened *opened,
                                    struct pb_error *err)
 {
-    enum pb_status status = pb_bench_open(measure->ops, request, measure->battery, bench_out, err);
+    enum pb_status status =
+        pb_session_open(measure->ops, request, measure->battery, session_out, err);
 
     if (status != PB_OK)
         return status;
-    PB_TEXT_SET(opened->uuid, bench_out->info.uuid);
-    PB_TEXT_SET(opened->pci_bus_id, bench_out->info.pci_bus_id);
-    PB_TEXT_SET(opened->model, bench_out->info.model);
-    opened->slot = bench_out->info.slot;
+    PB_TEXT_SET(opened->uuid, session_out->info.uuid);
+    PB_TEXT_SET(opened->pci_bus_id, session_out->info.pci_bus_id);
+    PB_TEXT_SET(opened->model, session_out->info.model);
+    opened->slot = session_out->info.slot;
     return PB_OK;
 }
 
@@ -158,9 +159,9 @@ static enum pb_status load_plan(struct pb_probe_setup *measure, struct pb_error 
 }
 
 /* The device of a simulated fleet that stands at this rank. */
-static enum pb_status open_seat(struct pb_probe_setup *measure, int64_t rank,
-                                struct pb_bench *bench_out, struct pb_opened *opened,
-                                struct pb_error *err)
+static enum pb_status open_assigned(struct pb_probe_setup *measure, int64_t rank,
+                                    struct pb_session *session_out, struct pb_opened *opened,
+                                    struct pb_error *err)
 {
     struct pb_device_request request = {.selector = NULL};
     struct pb_fleet_device device;
@@ -185,11 +186,11 @@ static enum pb_status open_seat(struct pb_probe_setup *measure, int64_t rank,
     request.spread_bandwidth = device.spread_bandwidth;
     PB_TEXT_SET(opened->host, device.host);
     opened->fleet_size = (int64_t)pb_fleet_plan_size(measure->plan);
-    return open_request(measure, &request, bench_out, opened, err);
+    return open_request(measure, &request, session_out, opened, err);
 }
 
 enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selector, int64_t rank,
-                               struct pb_bench *bench_out, struct pb_opened *opened_out,
+                               struct pb_session *session_out, struct pb_opened *opened_out,
                                struct pb_error *err)
 {
     const struct pb_test_selection *selection = measure->selection;
@@ -202,12 +203,12 @@ enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selec
     };
     struct pb_opened opened = {.uuid = ""};
     enum pb_status status = selection->fleet != NULL
-                                ? open_seat(measure, rank, bench_out, &opened, err)
-                                : open_request(measure, &request, bench_out, &opened, err);
+                                ? open_assigned(measure, rank, session_out, &opened, err)
+                                : open_request(measure, &request, session_out, &opened, err);
 
     if (status != PB_OK)
         return status;
-    bench_out->sustain_seconds = selection->sustain_seconds;
+    session_out->sustain_seconds = selection->sustain_seconds;
     *opened_out = opened;
     return PB_OK;
 }

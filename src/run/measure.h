@@ -9,7 +9,7 @@
 #include "battery/battery.h"
 #include "device/sim/fleet.h"
 #include "run/frame.h"
-#include "run/notes.h"
+#include "run/messages.h"
 #include "run/packer.h"
 #include "run/selection.h"
 
@@ -35,7 +35,7 @@ struct pb_probe_setup {
 
 /*
  * Finds backend, battery and tests. "auto" with a profile or a fleet is sim. PB_INVALID:
- * an unknown name, or what only simulated devices have asked of silicon.
+ * an unknown name, or what only simulated devices have, requested of hardware.
  */
 enum pb_status pb_measure_prepare(const struct pb_test_selection *selection,
                                   struct pb_probe_setup *measure_out, struct pb_error *err);
@@ -50,7 +50,7 @@ enum pb_status pb_measure_hello(const struct pb_probe_setup *measure, struct pb_
  * empty: the first). PB_NOT_FOUND: there is none.
  */
 enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selector, int64_t rank,
-                               struct pb_bench *bench_out, struct pb_opened *opened_out,
+                               struct pb_session *session_out, struct pb_opened *opened_out,
                                struct pb_error *err);
 
 /*
@@ -61,11 +61,11 @@ enum pb_status pb_measure_open(struct pb_probe_setup *measure, const char *selec
  * runs, so its TEST frame may come after the next one's START; the sink meets TEST frames in
  * another thread, and no frame while it takes one (packer.h).
  *
- * After PB_LOST, which the last TEST frame tells, the other tests are not run and there is a DONE.
- * PB_DEVICE: a failed test has left the device unusable for this process; another may go on. Other
- * errors are the sink's.
+ * After PB_LOST, which the last TEST frame reports, the other tests are not run and there is a
+ * DONE. PB_DEVICE: a failed test has left the device unusable for this process; another may go on.
+ * Other errors are the sink's.
  */
-enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
+enum pb_status pb_measure_run(struct pb_session *session, const char *key,
                               const struct pb_test *const *tests, const struct pb_sink *sink,
                               const struct pb_others *others, struct pb_error *err);
 

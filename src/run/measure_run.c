@@ -6,33 +6,34 @@
 #include "run/measure.h"
 #include "run/schedule.h"
 
-static void describe_note(const struct pb_bench *bench, const char *key, const char *test,
-                          struct pb_test_note *note_out)
+static void describe_report(const struct pb_session *session, const char *key, const char *test,
+                            struct pb_test_report *report_out)
 {
-    *note_out = (struct pb_test_note){.key = ""};
-    PB_TEXT_SET(note_out->key, key);
-    PB_TEXT_SET(note_out->uuid, bench->info.uuid);
-    PB_TEXT_SET(note_out->test, test);
-    PB_TEXT_SET(note_out->outcome, pb_outcome_name(PB_TEST_OK));
+    *report_out = (struct pb_test_report){.key = ""};
+    PB_TEXT_SET(report_out->key, key);
+    PB_TEXT_SET(report_out->uuid, session->info.uuid);
+    PB_TEXT_SET(report_out->test, test);
+    PB_TEXT_SET(report_out->outcome, pb_outcome_name(PB_TEST_OK));
 }
 
 /* Before the packer is there: this thread may use HDF5. */
-static enum pb_status send_device(const struct pb_bench *bench, const char *key, size_t test_count,
-                                  const struct pb_sink *sink, struct pb_error *err)
+static enum pb_status send_device(const struct pb_session *session, const char *key,
+                                  size_t test_count, const struct pb_sink *sink,
+                                  struct pb_error *err)
 {
     struct pb_frame frame = {.type = PB_FRAME_DEVICE};
     struct pb_image image = {NULL, 0};
-    struct pb_test_note note;
+    struct pb_test_report report;
     char *text;
-    enum pb_status status = pb_image_of_device(key, &bench->info, &image, err);
+    enum pb_status status = pb_image_of_device(key, &session->info, &image, err);
 
     if (status != PB_OK)
         return status;
-    describe_note(bench, key, "", &note);
-    note.test_count = (int64_t)test_count;
-    snprintf(note.message, sizeof(note.message), "%s%s", bench->info.model,
-             bench->device->ops->is_simulated ? ", simulated" : "");
-    frame.note = text = pb_note_test(&note);
+    describe_report(session, key, "", &report);
+    report.test_count = (int64_t)test_count;
+    snprintf(report.message, sizeof(report.message), "%s%s", session->info.model,
+             session->device->ops->is_simulated ? ", simulated" : "");
+    frame.message = text = pb_message_test(&report);
     frame.body = image.bytes;
     frame.body_size = image.size;
     status = text == NULL ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating a message")
@@ -44,7 +45,7 @@ static enum pb_status send_device(const struct pb_bench *bench, const char *key,
 
 /* What the functions below share: one run of tests on an open device. */
 struct series {
-    struct pb_bench *bench;
+    struct pb_session *session;
     const char *key;
     struct pb_packer *packer;
     const struct pb_others *others; /* NULL: there are none */
@@ -58,7 +59,7 @@ static enum pb_status send_ready(const struct series *series, const char *test, 
     struct pb_ready ready = {.step = step};
 
     PB_TEXT_SET(ready.test, test);
-    return pb_packer_send(series->packer, PB_FRAME_READY, pb_note_ready(&ready), err);
+    return pb_packer_send(series->packer, PB_FRAME_READY, pb_message_ready(&ready), err);
 }
 
 /* Waits for a step of a test. */
@@ -83,11 +84,11 @@ static enum pb_status await_barrier(void *context, const char *test, int64_t num
 }
 
 /* In the middle of a test: until that is measured. */
-static enum pb_status await_turn(void *context, const char *test, struct pb_error *err)
+static enum pb_status await_exclusive(void *context, const char *test, struct pb_error *err)
 {
     int64_t count;
 
-    return await_step(context, test, PB_STEP_TURN, &count, err);
+    return await_step(context, test, PB_STEP_EXCLUSIVE, &count, err);
 }
 
 /* How many devices of the node ran the test at the same time, or were to; 0: not such a test. */
@@ -105,37 +106,38 @@ static enum pb_status run_test(struct series *series, const struct pb_test *test
                                enum pb_outcome *outcome_out, struct pb_error *err)
 {
     struct pb_recording recording;
-    struct pb_test_note note;
+    struct pb_test_report report;
     struct pb_state states[2];
     enum pb_status status;
 
-    describe_note(series->bench, series->key, test->name, &note);
+    describe_report(series->session, series->key, test->name, &report);
     if (pb_test_link_use(test) != PB_LINKS_UNUSED)
         pb_packer_rest(series->packer); /* the host is part of what is measured */
-    status = pb_packer_send(series->packer, PB_FRAME_START, pb_note_test(&note), err);
+    status = pb_packer_send(series->packer, PB_FRAME_START, pb_message_test(&report), err);
     if (status != PB_OK)
         return status;
     series->fewest = 0;
-    pb_bench_run(series->bench, test, &recording, states, NULL); /* PB_LOST is an outcome, too */
+    pb_session_run(series->session, test, &recording, states,
+                   NULL); /* PB_LOST is an outcome, too */
 
     recording.concurrent_devices = concurrent_devices(series, test);
-    PB_TEXT_SET(note.outcome, pb_outcome_name(recording.outcome));
-    PB_TEXT_SET(note.message, recording.message);
-    note.seconds = recording.seconds;
-    note.concurrent_devices = recording.concurrent_devices;
+    PB_TEXT_SET(report.outcome, pb_outcome_name(recording.outcome));
+    PB_TEXT_SET(report.message, recording.message);
+    report.seconds = recording.seconds;
+    report.concurrent_devices = recording.concurrent_devices;
     *outcome_out = recording.outcome;
-    return pb_packer_put(series->packer, &note, &recording, states, err);
+    return pb_packer_put(series->packer, &report, &recording, states, err);
 }
 
 /* Can this process still use the device? A failed kernel may have spoilt it for good. */
-static bool still_answers(struct pb_bench *bench)
+static bool still_answers(struct pb_session *session)
 {
     uint32_t cycles[4];
 
-    return bench->device->ops->stamp(bench->device, PB_STAMP_EMPTY, 4, cycles, NULL) == PB_OK;
+    return session->device->ops->stamp(session->device, PB_STAMP_EMPTY, 4, cycles, NULL) == PB_OK;
 }
 
-/* Runs a test and looks after the device. PB_LOST: it is gone; the test's frame tells that. */
+/* Runs a test and looks after the device. PB_LOST: it is gone; the test's frame reports that. */
 static enum pb_status run_and_look(struct series *series, const struct pb_test *test,
                                    struct pb_error *err)
 {
@@ -144,7 +146,7 @@ static enum pb_status run_and_look(struct series *series, const struct pb_test *
 
     if (status == PB_OK && outcome == PB_TEST_LOST)
         return pb_fail(err, PB_LOST, "the device was lost in %s", test->name);
-    if (status == PB_OK && outcome == PB_TEST_FAILED && !still_answers(series->bench))
+    if (status == PB_OK && outcome == PB_TEST_FAILED && !still_answers(series->session))
         return pb_fail(err, PB_DEVICE, "the device does not answer after %s", test->name);
     return status;
 }
@@ -160,7 +162,7 @@ static enum pb_status find_links(const struct series *series, const struct pb_te
     if (others == NULL)
         return PB_OK;
     if (waits != NULL)
-        status = send_ready(series, waits->name, PB_STEP_TURN, err);
+        status = send_ready(series, waits->name, PB_STEP_EXCLUSIVE, err);
     return status != PB_OK
                ? status
                : others->await_links(others->context, waits != NULL, has_links_out, err);
@@ -197,30 +199,31 @@ static enum pb_status run_packed(struct series *series, const struct pb_test *co
     status = pb_packer_open(request, &series->packer, err);
     if (status == PB_OK)
         status = run_tests(series, schedule, err);
-    if (status == PB_LOST) /* told */
+    if (status == PB_LOST) /* reported */
         status = PB_OK;
-    packed = pb_packer_close(series->packer, status == PB_OK ? err : NULL); /* the first is told */
+    packed =
+        pb_packer_close(series->packer, status == PB_OK ? err : NULL); /* the first is reported */
     pb_schedule_free(schedule);
     return status == PB_OK ? packed : status;
 }
 
-enum pb_status pb_measure_run(struct pb_bench *bench, const char *key,
+enum pb_status pb_measure_run(struct pb_session *session, const char *key,
                               const struct pb_test *const *tests, const struct pb_sink *sink,
                               const struct pb_others *others, struct pb_error *err)
 {
     const struct pb_packer_request request = {key, *sink, pb_image_of_test};
     const struct pb_frame done = {.type = PB_FRAME_DONE};
-    struct series series = {bench, key, NULL, others, 0};
+    struct series series = {session, key, NULL, others, 0};
     size_t count = 0;
     enum pb_status status;
 
     while (tests[count] != NULL)
         count++;
     if (others != NULL)
-        bench->links = (struct pb_node_links){await_barrier, await_turn, &series};
-    status = send_device(bench, key, count, sink, err);
+        session->links = (struct pb_node_links){await_barrier, await_exclusive, &series};
+    status = send_device(session, key, count, sink, err);
     if (status == PB_OK)
         status = run_packed(&series, tests, &request, err);
-    bench->links = (struct pb_node_links){NULL, NULL, NULL};
+    session->links = (struct pb_node_links){NULL, NULL, NULL};
     return status != PB_OK ? status : sink->take(sink->context, &done, err);
 }

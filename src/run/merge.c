@@ -148,10 +148,10 @@ static const struct pb_run *find_one_run(const struct merge *merge)
 
 /* ---- joining ---- */
 
-static void note(const struct merge *merge, const char *format, ...)
+static void report(const struct merge *merge, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void note(const struct merge *merge, const char *format, ...)
+static void report(const struct merge *merge, const char *format, ...)
 {
     char line[PB_ERROR_LENGTH + 512];
     va_list arguments;
@@ -162,25 +162,26 @@ static void note(const struct merge *merge, const char *format, ...)
     merge->notice(merge->context, line);
 }
 
-static void note_spool(const struct merge *merge, const struct source *source)
+static void report_spool(const struct merge *merge, const struct source *source)
 {
     const struct pb_spool_end *end = &source->content.end;
 
     if (end->frame_count == 0)
-        note(merge, "%s: holds no sound frame in %llu bytes; it was left out", source->path,
-             (unsigned long long)end->file_bytes);
+        report(merge, "%s: holds no sound frame in %llu bytes; it was left out", source->path,
+               (unsigned long long)end->file_bytes);
     else if (source->content.was_cut)
-        note(merge, "%s: cut short after %llu frames%s%s", source->path,
-             (unsigned long long)end->frame_count, end->reason[0] == '\0' ? "" : ": ", end->reason);
+        report(merge, "%s: cut short after %llu frames%s%s", source->path,
+               (unsigned long long)end->frame_count, end->reason[0] == '\0' ? "" : ": ",
+               end->reason);
     if (end->damaged_count > 0)
-        note(merge, "%s: damaged in %llu places, which were left out", source->path,
-             (unsigned long long)end->damaged_count);
+        report(merge, "%s: damaged in %llu places, which were left out", source->path,
+               (unsigned long long)end->damaged_count);
     if (end->late_count > 0 || end->late_bytes > 0)
-        note(merge,
-             "%s: %llu frames and %llu bytes were written after a later run took over; "
-             "they were left out",
-             source->path, (unsigned long long)end->late_count,
-             (unsigned long long)end->late_bytes);
+        report(merge,
+               "%s: %llu frames and %llu bytes were written after a later run took over; "
+               "they were left out",
+               source->path, (unsigned long long)end->late_count,
+               (unsigned long long)end->late_bytes);
 }
 
 static enum pb_status join(struct merge *merge, struct source *source, struct pb_error *err)
@@ -192,7 +193,7 @@ static enum pb_status join(struct merge *merge, struct source *source, struct pb
     status = pb_spool_import(merge->fleet, &source->file, &source->content, err);
     if (status != PB_OK)
         return pb_error_prefix(err, "%s", source->path);
-    note_spool(merge, source);
+    report_spool(merge, source);
     return PB_OK;
 }
 
@@ -255,8 +256,8 @@ static enum pb_status add_missing_ranks(struct merge *merge, size_t index, struc
         if (other != NULL && other->content.rank >= 0)
             continue;
         if (other == NULL)
-            note(merge, "rank %lld of run %s: no spool of it is here", (long long)rank,
-                 content->run_id);
+            report(merge, "rank %lld of run %s: no spool of it is here", (long long)rank,
+                   content->run_id);
         status = add_failed_rank(merge, rank,
                                  other == NULL ? "no spool of this rank was found"
                                                : "the spool of this rank holds no sound frame",

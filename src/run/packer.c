@@ -7,7 +7,7 @@
 
 /* A finished test on its way into a frame. */
 struct parcel {
-    struct pb_test_note note;
+    struct pb_test_report report;
     struct pb_recording recording;
     struct pb_state states[2];
 };
@@ -27,19 +27,19 @@ struct pb_packer {
 
 /* ---- frames ---- */
 
-static enum pb_status send(struct pb_packer *packer, enum pb_frame_type type, char *note,
+static enum pb_status send(struct pb_packer *packer, enum pb_frame_type type, char *report,
                            const struct pb_image *image, struct pb_error *err)
 {
     struct pb_frame frame = {
-        .type = type, .note = note, .body = image->bytes, .body_size = image->size};
+        .type = type, .message = report, .body = image->bytes, .body_size = image->size};
     enum pb_status status;
 
-    if (note == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory for the note of a frame");
+    if (report == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory for the message of a frame");
     pthread_mutex_lock(&packer->pipe);
     status = packer->request.sink.take(packer->request.sink.context, &frame, err);
     pthread_mutex_unlock(&packer->pipe);
-    free(note);
+    free(report);
     return status;
 }
 
@@ -52,7 +52,7 @@ static enum pb_status pack(struct pb_packer *packer, const struct parcel *parcel
 
     if (status != PB_OK)
         return status;
-    status = send(packer, PB_FRAME_TEST, pb_note_test(&parcel->note), &image, err);
+    status = send(packer, PB_FRAME_TEST, pb_message_test(&parcel->report), &image, err);
     free(image.bytes);
     return status;
 }
@@ -130,20 +130,20 @@ enum pb_status pb_packer_open(const struct pb_packer_request *request,
     return PB_OK;
 }
 
-enum pb_status pb_packer_send(struct pb_packer *packer, enum pb_frame_type type, char *note,
+enum pb_status pb_packer_send(struct pb_packer *packer, enum pb_frame_type type, char *message,
                               struct pb_error *err)
 {
     const struct pb_image nothing = {NULL, 0};
 
-    return send(packer, type, note, &nothing, err);
+    return send(packer, type, message, &nothing, err);
 }
 
-enum pb_status pb_packer_put(struct pb_packer *packer, const struct pb_test_note *note,
+enum pb_status pb_packer_put(struct pb_packer *packer, const struct pb_test_report *report,
                              const struct pb_recording *recording, const struct pb_state states[2],
                              struct pb_error *err)
 {
-    struct parcel parcel = {*note, *recording, {states[0], states[1]}};
-    enum pb_status status = pb_packer_send(packer, PB_FRAME_MEASURED, pb_note_test(note), err);
+    struct parcel parcel = {*report, *recording, {states[0], states[1]}};
+    enum pb_status status = pb_packer_send(packer, PB_FRAME_MEASURED, pb_message_test(report), err);
 
     if (status != PB_OK) {
         pb_recording_clear(&parcel.recording);

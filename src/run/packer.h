@@ -11,7 +11,7 @@
 
 #include "h5schema/file.h"
 #include "run/frame.h"
-#include "run/notes.h"
+#include "run/messages.h"
 
 /*
  * Tests of milliseconds follow some whose packing takes a tenth of a second; the device does not
@@ -40,8 +40,8 @@ struct pb_packer;
 enum pb_status pb_packer_open(const struct pb_packer_request *request,
                               struct pb_packer **packer_out, struct pb_error *err);
 
-/* Sends a frame without a body. note: what it is about; freed here, NULL: no memory for it. */
-enum pb_status pb_packer_send(struct pb_packer *packer, enum pb_frame_type type, char *note,
+/* Sends a frame without a body. message: what it is about; freed here, NULL: no memory for it. */
+enum pb_status pb_packer_send(struct pb_packer *packer, enum pb_frame_type type, char *message,
                               struct pb_error *err);
 
 /*
@@ -49,7 +49,7 @@ enum pb_status pb_packer_send(struct pb_packer *packer, enum pb_frame_type type,
  * the packer's from here on, whatever the status. Errors are the sink's, or those of a test that
  * was put before.
  */
-enum pb_status pb_packer_put(struct pb_packer *packer, const struct pb_test_note *note,
+enum pb_status pb_packer_put(struct pb_packer *packer, const struct pb_test_report *report,
                              const struct pb_recording *recording, const struct pb_state states[2],
                              struct pb_error *err);
 

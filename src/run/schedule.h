@@ -4,7 +4,7 @@
  * then the tests that follow run. Before a concurrent test, and at the end, none is put off any
  * more: then the device waits for the link.
  *
- * Limit: it waits for nobody and runs nothing; both are its caller's.
+ * Limit: it waits for nothing and runs nothing; both are its caller's.
  */
 #ifndef PB_RUN_SCHEDULE_H
 #define PB_RUN_SCHEDULE_H

@@ -11,7 +11,7 @@
 
 struct server {
     struct pb_probe_setup measure;
-    struct pb_bench bench; /* device is NULL until it is open */
+    struct pb_session session; /* device is NULL until it is open */
     FILE *orders;
     int frames_fd;
     int64_t vacant_rank; /* whose device could not be opened; -1: none */
@@ -25,16 +25,16 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
     return pb_frame_write(server->frames_fd, frame, err);
 }
 
-/* Sends a frame whose note is to be freed here. */
-static enum pb_status say(struct server *server, enum pb_frame_type type, char *note,
+/* Sends a frame whose message is to be freed here. */
+static enum pb_status say(struct server *server, enum pb_frame_type type, char *message,
                           struct pb_error *err)
 {
-    const struct pb_frame frame = {.type = type, .note = note};
-    enum pb_status status = note == NULL
+    const struct pb_frame frame = {.type = type, .message = message};
+    enum pb_status status = message == NULL
                                 ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating a message")
                                 : take(server, &frame, err);
 
-    free(note);
+    free(message);
     return status;
 }
 
@@ -48,7 +48,7 @@ static enum pb_status greet(struct server *server, const struct pb_test_selectio
         status = pb_measure_hello(&server->measure, &hello, err);
     if (status != PB_OK)
         return status;
-    status = say(server, PB_FRAME_HELLO, pb_note_hello(&hello), err);
+    status = say(server, PB_FRAME_HELLO, pb_message_hello(&hello), err);
     pb_hello_clear(&hello);
     return status;
 }
@@ -59,15 +59,15 @@ static enum pb_status open_device(struct server *server, const struct pb_probe_o
     struct pb_opened opened;
     enum pb_status status;
 
-    pb_bench_close(&server->bench);
-    status = pb_measure_open(&server->measure, order->selector, order->rank, &server->bench,
+    pb_session_close(&server->session);
+    status = pb_measure_open(&server->measure, order->selector, order->rank, &server->session,
                              &opened, err);
     if (status != PB_OK)
         server->vacant_rank = order->rank;
-    return status != PB_OK ? status : say(server, PB_FRAME_OPENED, pb_note_opened(&opened), err);
+    return status != PB_OK ? status : say(server, PB_FRAME_OPENED, pb_message_opened(&opened), err);
 }
 
-/* Where the fleet has the device that could not be opened, so that its node can be blamed. */
+/* Where the fleet has the device that could not be opened, so that its node can be named. */
 static void set_place(const struct server *server, struct pb_refusal *refusal)
 {
     struct pb_fleet_device device;
@@ -90,7 +90,7 @@ static enum pb_status take_order(struct server *server, enum pb_probe_order_kind
     size_t size = 0;
     enum pb_status status = getline(&line, &size, server->orders) < 0
                                 ? pb_fail(err, PB_IO, "the orders end before tests do")
-                                : pb_note_read_order(line, order, err);
+                                : pb_message_read_order(line, order, err);
 
     free(line);
     if (status != PB_OK)
@@ -141,7 +141,7 @@ static enum pb_status run_tests(struct server *server, const struct pb_probe_ord
     const struct pb_test **tests;
     enum pb_status status = PB_OK;
 
-    if (server->bench.device == NULL)
+    if (server->session.device == NULL)
         return pb_fail(err, PB_CORRUPT, "order: run before open");
     server->has_links = false;
     tests = calloc(order->tests.count + 1, sizeof(const struct pb_test *));
@@ -157,7 +157,7 @@ static enum pb_status run_tests(struct server *server, const struct pb_probe_ord
             others.concurrent_devices = spec->concurrent_devices;
     }
     if (status == PB_OK)
-        status = pb_measure_run(&server->bench, order->key, tests, &sink, &others, err);
+        status = pb_measure_run(&server->session, order->key, tests, &sink, &others, err);
     free(tests);
     return status;
 }
@@ -165,7 +165,7 @@ static enum pb_status run_tests(struct server *server, const struct pb_probe_ord
 static enum pb_status obey(struct server *server, const char *line, struct pb_error *err)
 {
     struct pb_probe_order order;
-    enum pb_status status = pb_note_read_order(line, &order, err);
+    enum pb_status status = pb_message_read_order(line, &order, err);
 
     if (status != PB_OK)
         return status;
@@ -179,7 +179,7 @@ static enum pb_status obey(struct server *server, const char *line, struct pb_er
     return status;
 }
 
-/* True when the parent died before it could be watched: nobody holds the pipe's other end. */
+/* True when the parent died before it could be watched: no process holds the pipe's other end. */
 static bool is_orphan(FILE *orders)
 {
     struct pollfd poll_fd = {.fd = fileno(orders), .events = POLLIN};
@@ -217,10 +217,10 @@ enum pb_status pb_serve(const struct pb_test_selection *selection, FILE *orders,
         refusal.status = status;
         PB_TEXT_SET(refusal.message, cause.message);
         set_place(&server, &refusal);
-        say(&server, PB_FRAME_REFUSED, pb_note_refusal(&refusal), NULL);
+        say(&server, PB_FRAME_REFUSED, pb_message_refusal(&refusal), NULL);
         pb_fail(err, status, "%s", cause.message);
     }
-    pb_bench_close(&server.bench);
+    pb_session_close(&server.session);
     pb_measure_clear(&server.measure);
     return status;
 }

@@ -12,7 +12,7 @@
  * Serves until the orders end. The kernel kills this process when its parent dies, so that no probe
  * outlives its job.
  *
- * What cannot be done is told by a REFUSED frame and ends the service with that status.
+ * What cannot be done is reported by a REFUSED frame and ends the service with that status.
  */
 enum pb_status pb_serve(const struct pb_test_selection *selection, FILE *orders, int frames_fd,
                         struct pb_error *err);

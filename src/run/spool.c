@@ -116,7 +116,7 @@ static void drop_first(struct pb_spool *spool)
 }
 
 /*
- * Writes what waits and, to sync, makes sure of it. After a failed sync nobody knows what of the
+ * Writes what waits and, to sync, makes sure of it. After a failed sync it is not known what of the
  * last frames is on the disk, so they are written once more: readers take a test twice as once.
  */
 static enum pb_status flush(struct pb_spool *spool, bool sync, struct pb_error *err)

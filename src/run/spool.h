@@ -98,6 +98,9 @@ bool pb_spool_is_name(const char *path);
 enum pb_status pb_spool_list(const char *dir, struct pb_spool_files *files_out,
                              struct pb_error *err);
 
+/* PB_EXISTS: the folder has spool files of an earlier run; remedies: what can be done with it. */
+enum pb_status pb_spool_refuse_left(const char *dir, const char *remedies, struct pb_error *err);
+
 /*
  * Limits files as the seals say that other files among them hold. rank: only those of this rank and
  * rank 0, who look after this rank's files, are read for that; -1: all.

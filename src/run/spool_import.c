@@ -13,11 +13,11 @@ struct reading {
     const struct pb_spool_file *file;
     struct pb_plan plan;
     bool has_plan, has_device, has_ended;
-    bool is_guessed;            /* the PLAN is lost: what was planned is not known */
-    struct pb_test_note member; /* once it has ended */
-    struct pb_ledger ledger;    /* of the plan's device */
-    double seconds;             /* of all tests */
-    uint64_t damaged_count;     /* sound frames with a damaged content */
+    bool is_guessed;              /* the PLAN is lost: what was planned is not known */
+    struct pb_test_report member; /* once it has ended */
+    struct pb_ledger ledger;      /* of the plan's device */
+    double seconds;               /* of all tests */
+    uint64_t damaged_count;       /* sound frames with a damaged content */
 };
 
 static enum pb_status record(struct reading *reading, const char *test, struct pb_test_end end,
@@ -130,7 +130,7 @@ static enum pb_status begin_plan(struct reading *reading, const struct pb_frame 
                                  struct pb_error *err)
 {
     struct pb_plan plan;
-    enum pb_status status = pb_note_read_plan(frame->note, &plan, err);
+    enum pb_status status = pb_message_read_plan(frame->message, &plan, err);
 
     if (status == PB_CORRUPT) {
         reading->damaged_count++;
@@ -148,13 +148,13 @@ static enum pb_status begin_plan(struct reading *reading, const struct pb_frame 
 }
 
 /* A spool whose PLAN is damaged: frames say themselves which device they are of. */
-static void guess_plan(struct reading *reading, const struct pb_test_note *note)
+static void reconstruct_plan(struct reading *reading, const struct pb_test_report *report)
 {
     reading->plan = (struct pb_plan){.rank_count = 0};
     reading->plan.member.rank = reading->file->rank < 0 ? 0 : reading->file->rank;
     reading->plan.member.slot = -1;
-    PB_TEXT_SET(reading->plan.member.key, note->key);
-    PB_TEXT_SET(reading->plan.member.uuid, note->uuid);
+    PB_TEXT_SET(reading->plan.member.key, report->key);
+    PB_TEXT_SET(reading->plan.member.uuid, report->uuid);
     reading->has_plan = reading->is_guessed = true;
 }
 
@@ -162,14 +162,14 @@ static enum pb_status read_result(struct reading *reading, const struct pb_frame
                                   struct pb_error *err)
 {
     struct pb_error cause = PB_ERROR_INIT;
-    struct pb_test_note note;
-    enum pb_status status = pb_note_read_test(frame->note, &note, &cause);
+    struct pb_test_report report;
+    enum pb_status status = pb_message_read_test(frame->message, &report, &cause);
 
     if (status == PB_OK && !reading->has_plan && frame->type != PB_FRAME_MEMBER)
-        guess_plan(reading, &note);
+        reconstruct_plan(reading, &report);
     if (status == PB_OK && frame->type == PB_FRAME_MEMBER) {
         reading->has_ended = reading->has_plan;
-        reading->member = note;
+        reading->member = report;
         return PB_OK;
     }
     if (status == PB_OK)
@@ -184,8 +184,8 @@ static enum pb_status read_result(struct reading *reading, const struct pb_frame
         reading->has_device = true;
         return PB_OK;
     }
-    reading->seconds += note.seconds;
-    return record(reading, note.test, pb_note_end(&note), note.message, err);
+    reading->seconds += report.seconds;
+    return record(reading, report.test, pb_message_end(&report), report.message, err);
 }
 
 static enum pb_status visit(void *context, const struct pb_frame *frame, const void *bytes,
@@ -250,7 +250,7 @@ static enum pb_status visit_first(void *context, const struct pb_frame *frame, c
     struct pb_plan plan;
 
     (void)bytes, (void)size;
-    if (frame->type != PB_FRAME_PLAN || pb_note_read_plan(frame->note, &plan, NULL) != PB_OK)
+    if (frame->type != PB_FRAME_PLAN || pb_message_read_plan(frame->message, &plan, NULL) != PB_OK)
         return PB_OK;
     *run = plan.run;
     pb_plan_clear(&plan);

@@ -3,7 +3,7 @@
 #define PB_RUN_SPOOL_IMPORT_H
 
 #include "h5schema/file.h"
-#include "run/notes.h"
+#include "run/messages.h"
 #include "run/spool.h"
 
 /* What a spool said about itself. */

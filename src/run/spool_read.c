@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/partial.h"
-#include "run/notes.h"
+#include "run/messages.h"
 #include "run/spool.h"
 
 /* ---- frames ---- */
@@ -270,7 +270,7 @@ static enum pb_status visit_seal(void *context, const struct pb_frame *frame, co
     struct pb_seal seal = {NULL, 0};
 
     (void)bytes, (void)size;
-    if (frame->type == PB_FRAME_SEAL && pb_note_read_seal(frame->note, &seal, NULL) == PB_OK)
+    if (frame->type == PB_FRAME_SEAL && pb_message_read_seal(frame->message, &seal, NULL) == PB_OK)
         apply(sealing, &seal);
     pb_seal_clear(&seal);
     if (++sealing->frames < 2)
@@ -334,6 +334,18 @@ enum pb_status pb_spool_list(const char *dir, struct pb_spool_files *files_out,
     return PB_OK;
 }
 
+enum pb_status pb_spool_refuse_left(const char *dir, const char *remedies, struct pb_error *err)
+{
+    struct pb_spool_files files = {NULL, 0};
+    enum pb_status status = access(dir, F_OK) == 0 ? pb_spool_list(dir, &files, err) : PB_OK;
+
+    if (status == PB_OK && files.count > 0)
+        status = pb_fail(err, PB_EXISTS, "%s: holds the results of a run that did not end; %s", dir,
+                         remedies);
+    pb_spool_files_clear(&files);
+    return status;
+}
+
 enum pb_status pb_spool_find(const char *path, struct pb_spool_file *file_out, struct pb_error *err)
 {
     int folder = pb_folder_length(path);
@@ -375,7 +387,7 @@ enum pb_status pb_spool_seal(const struct pb_spool_files *files, void **bytes_ou
 {
     struct pb_seal seal = {calloc(files->count + 1, sizeof(*seal.files)), 0};
     struct pb_frame frame = {.type = PB_FRAME_SEAL};
-    char *note = NULL;
+    char *message = NULL;
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < files->count && seal.files != NULL; i++) {
@@ -386,11 +398,12 @@ enum pb_status pb_spool_seal(const struct pb_spool_files *files, void **bytes_ou
         seal.files[seal.count++].bytes = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
     }
     if (seal.files != NULL)
-        note = pb_note_seal(&seal);
-    frame.note = note;
-    status = note == NULL ? pb_fail(err, PB_NO_MEMORY, "out of memory for %zu names", files->count)
-                          : pb_frame_pack(&frame, bytes_out, size_out, err);
-    free(note);
+        message = pb_message_seal(&seal);
+    frame.message = message;
+    status = message == NULL
+                 ? pb_fail(err, PB_NO_MEMORY, "out of memory for %zu names", files->count)
+                 : pb_frame_pack(&frame, bytes_out, size_out, err);
+    free(message);
     pb_seal_clear(&seal);
     return status;
 }

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "core/claim.h"
 #include "core/time.h"
@@ -18,7 +17,7 @@ struct alone {
     const char *path;
     const volatile sig_atomic_t *stop;
     struct pb_probe_setup measure;
-    struct pb_bench bench;
+    struct pb_session session;
     struct pb_claim *claim;
     struct pb_collect *collect;
     char *spool_dir;
@@ -57,7 +56,7 @@ static enum pb_status spool(struct alone *alone, const struct pb_frame *frame, s
     }
     if (alone->spool_trouble.status == PB_OK)
         alone->spool_trouble = cause;
-    if (alone->file_trouble.status != PB_OK) /* nobody takes it: measuring on is in vain */
+    if (alone->file_trouble.status != PB_OK) /* no file takes it: measuring on is in vain */
         return pb_fail(err, status, "%s", alone->file_trouble.message);
     return PB_OK;
 }
@@ -71,7 +70,7 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
     struct alone *alone = context;
     struct pb_error cause = PB_ERROR_INIT;
     struct pb_ledger_entry entry;
-    struct pb_test_note note;
+    struct pb_test_report report;
     enum pb_status status;
 
     if (frame->type == PB_FRAME_START && *alone->stop != 0)
@@ -81,7 +80,7 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
         if (status != PB_OK)
             return status;
     }
-    status = spool(alone, frame, err); /* first: what the observer hears of is safe */
+    status = spool(alone, frame, err); /* first: what the observer is notified of is safe */
     if (pb_collect_take(alone->collect, 0, frame, &cause) != PB_OK &&
         alone->file_trouble.status == PB_OK)
         alone->file_trouble = cause;
@@ -89,11 +88,12 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
         status = pb_fail(err, alone->file_trouble.status, "%s", alone->file_trouble.message);
     if (status != PB_OK || frame->type != PB_FRAME_TEST)
         return status;
-    status = pb_note_read_test(frame->note, &note, err);
+    status = pb_message_read_test(frame->message, &report, err);
     if (status != PB_OK)
         return status;
     alone->finished++;
-    entry = pb_ledger_entry_of(&alone->member, note.test, pb_note_end(&note), note.message);
+    entry =
+        pb_ledger_entry_of(&alone->member, report.test, pb_message_end(&report), report.message);
     return pb_ledger_record(&alone->ledger, &entry, err);
 }
 
@@ -116,8 +116,8 @@ static enum pb_status open_device(struct alone *alone, struct pb_error *err)
     const struct pb_test_selection *selection = alone->measure.selection;
     struct pb_arrival arrival = {.status = PB_OK};
     struct pb_named_device named;
-    enum pb_status status = pb_measure_open(&alone->measure, selection->selector, 0, &alone->bench,
-                                            &arrival.opened, err);
+    enum pb_status status = pb_measure_open(&alone->measure, selection->selector, 0,
+                                            &alone->session, &arrival.opened, err);
 
     if (status != PB_OK)
         return status;
@@ -165,8 +165,8 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
     double begun = pb_time_monotonic_seconds();
     void *bytes;
     size_t size;
-    enum pb_status status =
-        pb_measure_run(&alone->bench, alone->member.key, alone->measure.tests, &sink, NULL, &cause);
+    enum pb_status status = pb_measure_run(&alone->session, alone->member.key, alone->measure.tests,
+                                           &sink, NULL, &cause);
 
     if (status != PB_OK && status != PB_DEVICE && *alone->stop == 0)
         return pb_fail(err, status, "%s", cause.message);
@@ -185,7 +185,6 @@ static enum pb_status measure(struct alone *alone, struct pb_error *err)
 /* Refuses what would end badly, before the device is disturbed. */
 static enum pb_status check_places(struct alone *alone, struct pb_error *err)
 {
-    struct pb_spool_files files = {NULL, 0};
     enum pb_status status = pb_fleet_may_create(alone->path, err);
 
     if (status == PB_OK)
@@ -194,15 +193,9 @@ static enum pb_status check_places(struct alone *alone, struct pb_error *err)
         alone->spool_dir = NULL;
         status = pb_fail(err, PB_NO_MEMORY, "%s: out of memory", alone->path);
     }
-    if (status != PB_OK || access(alone->spool_dir, F_OK) != 0)
-        return status;
-    status = pb_spool_list(alone->spool_dir, &files, err);
-    if (status == PB_OK && files.count > 0)
-        status = pb_fail(err, PB_EXISTS,
-                         "%s: holds the results of a run that did not end; plumb-merge saves it, "
-                         "removing it forgets it",
-                         alone->spool_dir);
-    pb_spool_files_clear(&files);
+    if (status == PB_OK)
+        status = pb_spool_refuse_left(alone->spool_dir,
+                                      "plumb-merge saves it, removing it forgets it", err);
     return status;
 }
 
@@ -287,7 +280,7 @@ enum pb_status pb_measure_standalone(const struct pb_test_selection *selection, 
     pb_claim_release(alone.claim);
     free(alone.spool_dir);
     pb_ledger_clear(&alone.ledger);
-    pb_bench_close(&alone.bench);
+    pb_session_close(&alone.session);
     pb_measure_clear(&alone.measure);
     return status;
 }

@@ -78,7 +78,7 @@ static enum pb_status listen_to_probe(struct pb_supervisor *supervisor, double t
     if (status == PB_NO_MEMORY)
         return pb_fail(err, status, "%s", cause.message);
     if (status == PB_CORRUPT && pb_child_reap(&supervisor->child)) {
-        /* A frame cut short: the process's end tells more. */
+        /* A frame cut short: the process's end shows more. */
         pb_supervisor_begin_end(supervisor, PB_TEST_CRASHED, "");
     } else if (status != PB_OK) {
         event->kind = PB_EVENT_NONE;

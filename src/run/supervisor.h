@@ -19,7 +19,7 @@
 #include <stdbool.h>
 
 #include "run/frame.h"
-#include "run/notes.h"
+#include "run/messages.h"
 
 enum {
     /* To start, and to open a device: the deadline of a test, within these bounds. */
@@ -47,7 +47,7 @@ struct pb_event {
     struct pb_frame frame;   /* of PB_EVENT_FRAME; all valid until the next call */
     const void *frame_bytes; /* the same, packed */
     size_t frame_size;
-    struct pb_test_note note; /* the frame's */
+    struct pb_test_report report; /* the frame's */
 };
 
 /* Why no device was opened. */

@@ -191,7 +191,7 @@ static enum pb_status give_out(struct pb_supervisor *supervisor, size_t size,
     enum pb_status status = pb_frame_unpack(supervisor->packed, size, &event->frame, err);
 
     if (status == PB_OK)
-        status = pb_note_read_test(event->frame.note, &event->note, err);
+        status = pb_message_read_test(event->frame.message, &event->report, err);
     if (status != PB_OK)
         return status;
     event->kind = PB_EVENT_FRAME;

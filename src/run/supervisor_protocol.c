@@ -28,10 +28,10 @@ bool pb_supervisor_is_left(const struct pb_supervisor *supervisor, const char *t
 
 static void order(struct pb_supervisor *supervisor, const struct pb_probe_order *what)
 {
-    char *line = pb_note_order(what);
+    char *line = pb_message_order(what);
     struct pb_error err = PB_ERROR_INIT;
 
-    /* A probe that is gone shows at its other pipe, with more to tell. */
+    /* A probe that is gone shows at its other pipe, with more information. */
     if (line == NULL)
         pb_supervisor_begin_end(supervisor, PB_TEST_CRASHED, "out of memory allocating an order");
     else
@@ -118,7 +118,7 @@ static enum pb_status on_hello(struct pb_supervisor *supervisor, const struct pb
         pb_supervisor_order_open(supervisor);
         return PB_OK;
     }
-    status = pb_note_read_hello(frame->note, &supervisor->hello, err);
+    status = pb_message_read_hello(frame->message, &supervisor->hello, err);
     if (status == PB_OK) {
         pb_supervisor_enter(supervisor, STATE_READY);
         event->kind = PB_EVENT_HELLO;
@@ -131,7 +131,7 @@ static enum pb_status on_opened(struct pb_supervisor *supervisor, const struct p
 {
     char message[PB_MESSAGE_LENGTH];
     struct pb_opened opened;
-    enum pb_status status = pb_note_read_opened(frame->note, &opened, err);
+    enum pb_status status = pb_message_read_opened(frame->message, &opened, err);
 
     if (status != PB_OK)
         return status;
@@ -155,7 +155,7 @@ static enum pb_status on_refused(struct pb_supervisor *supervisor, const struct 
 {
     char message[PB_MESSAGE_LENGTH];
     struct pb_refusal refusal;
-    enum pb_status status = pb_note_read_refusal(frame->note, &refusal, err);
+    enum pb_status status = pb_message_read_refusal(frame->message, &refusal, err);
     bool lost;
 
     if (status != PB_OK)
@@ -178,7 +178,7 @@ static enum pb_status on_abort(struct pb_supervisor *supervisor, const struct pb
                                struct pb_error *err)
 {
     struct pb_refusal refusal;
-    enum pb_status status = pb_note_read_refusal(frame->note, &refusal, err);
+    enum pb_status status = pb_message_read_refusal(frame->message, &refusal, err);
 
     if (status == PB_OK)
         pb_supervisor_begin_end(supervisor, PB_TEST_CRASHED, refusal.message);
@@ -188,11 +188,11 @@ static enum pb_status on_abort(struct pb_supervisor *supervisor, const struct pb
 static enum pb_status on_start(struct pb_supervisor *supervisor, struct pb_event *event,
                                struct pb_error *err)
 {
-    struct pb_task *task = find_task(supervisor, event->note.test);
+    struct pb_task *task = find_task(supervisor, event->report.test);
 
     if (task == NULL || task->state != TASK_TODO)
         return pb_fail(err, PB_CORRUPT, "started test \"%s\", which was not ordered",
-                       event->note.test);
+                       event->report.test);
     supervisor->current = task;
     supervisor->since = pb_time_monotonic_seconds();
     event->kind = PB_EVENT_FRAME;
@@ -203,9 +203,9 @@ static enum pb_status on_measured(struct pb_supervisor *supervisor, const struct
                                   struct pb_error *err)
 {
     if (supervisor->current == NULL ||
-        strcmp(supervisor->current->spec.name, event->note.test) != 0)
+        strcmp(supervisor->current->spec.name, event->report.test) != 0)
         return pb_fail(err, PB_CORRUPT, "measured test \"%s\", which was not running",
-                       event->note.test);
+                       event->report.test);
     supervisor->current->state = TASK_MEASURED;
     supervisor->current = NULL;
     supervisor->since = pb_time_monotonic_seconds();
@@ -216,7 +216,7 @@ static enum pb_status on_ready(struct pb_supervisor *supervisor, const struct pb
                                struct pb_error *err)
 {
     struct pb_ready ready;
-    enum pb_status status = pb_note_read_ready(frame->note, &ready, err);
+    enum pb_status status = pb_message_read_ready(frame->message, &ready, err);
     const struct pb_task *task = status == PB_OK ? find_task(supervisor, ready.test) : NULL;
 
     if (status != PB_OK)
@@ -234,18 +234,18 @@ static enum pb_status on_test(struct pb_supervisor *supervisor, struct pb_event 
                               struct pb_error *err)
 {
     char message[PB_MESSAGE_LENGTH];
-    enum pb_outcome outcome = pb_outcome_parse(event->note.outcome);
-    struct pb_task *task = find_task(supervisor, event->note.test);
+    enum pb_outcome outcome = pb_outcome_parse(event->report.outcome);
+    struct pb_task *task = find_task(supervisor, event->report.test);
     struct pb_error cause = PB_ERROR_INIT;
     enum pb_status status;
 
     if (task == NULL || (task != supervisor->current && task->state != TASK_MEASURED))
         return pb_fail(err, PB_CORRUPT, "finished test \"%s\", which was not running",
-                       event->note.test);
+                       event->report.test);
     status = pb_image_check(event->frame.body, event->frame.body_size, &cause);
     if (status != PB_OK)
         return pb_fail(err, PB_CORRUPT, "finished test \"%s\" with results that cannot be read: %s",
-                       event->note.test, cause.message);
+                       event->report.test, cause.message);
     if (task == supervisor->current)
         supervisor->current = NULL;
     if (supervisor->current == NULL) /* else a deadline runs that is none of this test's */
@@ -254,7 +254,7 @@ static enum pb_status on_test(struct pb_supervisor *supervisor, struct pb_event 
     supervisor->restarts = 0;
     event->kind = PB_EVENT_FRAME;
     if (outcome == PB_TEST_LOST) {
-        snprintf(message, sizeof(message), "the device was lost in %s", event->note.test);
+        snprintf(message, sizeof(message), "the device was lost in %s", event->report.test);
         pb_supervisor_give_up(supervisor, PB_TEST_MISSING, message);
     }
     return PB_OK;
@@ -272,7 +272,7 @@ static enum pb_status on_result(struct pb_supervisor *supervisor, const struct p
     }
     if (frame->type == PB_FRAME_READY)
         return on_ready(supervisor, frame, err);
-    status = pb_note_read_test(frame->note, &event->note, err);
+    status = pb_message_read_test(frame->message, &event->report, err);
     if (status != PB_OK)
         return status;
     event->frame = *frame;
@@ -297,9 +297,9 @@ static enum pb_status on_drained_frame(struct pb_supervisor *supervisor,
     enum pb_status status = PB_OK;
 
     if (frame->type == PB_FRAME_TEST)
-        status = pb_note_read_test(frame->note, &event->note, err);
+        status = pb_message_read_test(frame->message, &event->report, err);
     if (status == PB_OK && frame->type == PB_FRAME_TEST)
-        task = find_task(supervisor, event->note.test);
+        task = find_task(supervisor, event->report.test);
     if (task != NULL && task->state == TASK_MEASURED)
         status = on_result(supervisor, frame, event, err);
     if (status == PB_OK && supervisor->state == STATE_DRAINING &&

@@ -7,15 +7,15 @@
 #include "h5schema/file.h"
 
 /* Packs a frame and frees what it is made of. */
-static enum pb_status pack(enum pb_frame_type type, char *note, struct pb_image image,
+static enum pb_status pack(enum pb_frame_type type, char *message, struct pb_image image,
                            void **bytes_out, size_t *size_out, struct pb_error *err)
 {
-    const struct pb_frame frame = {type, note, image.bytes, image.size, 0};
-    enum pb_status status = note == NULL
+    const struct pb_frame frame = {type, message, image.bytes, image.size, 0};
+    enum pb_status status = message == NULL
                                 ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating a message")
                                 : pb_frame_pack(&frame, bytes_out, size_out, err);
 
-    free(note);
+    free(message);
     free(image.bytes);
     return status;
 }
@@ -29,7 +29,7 @@ enum pb_status pb_synthesize_device(const char *key, const char *backend,
                                   .mig_enabled = -1,
                                   .power_limit_w = NAN,
                                   .power_limit_default_w = NAN};
-    struct pb_test_note note = {.test_count = (int64_t)test_count};
+    struct pb_test_report report = {.test_count = (int64_t)test_count};
     struct pb_image image = {NULL, 0};
     enum pb_status status;
 
@@ -40,11 +40,11 @@ enum pb_status pb_synthesize_device(const char *key, const char *backend,
     status = pb_image_of_device(key, &info, &image, err);
     if (status != PB_OK)
         return status;
-    PB_TEXT_SET(note.key, key);
-    PB_TEXT_SET(note.uuid, opened->uuid);
-    PB_TEXT_SET(note.message, opened->model);
-    PB_TEXT_SET(note.outcome, pb_outcome_name(PB_TEST_OK));
-    return pack(PB_FRAME_DEVICE, pb_note_test(&note), image, bytes_out, size_out, err);
+    PB_TEXT_SET(report.key, key);
+    PB_TEXT_SET(report.uuid, opened->uuid);
+    PB_TEXT_SET(report.message, opened->model);
+    PB_TEXT_SET(report.outcome, pb_outcome_name(PB_TEST_OK));
+    return pack(PB_FRAME_DEVICE, pb_message_test(&report), image, bytes_out, size_out, err);
 }
 
 enum pb_status pb_synthesize_outcome(const char *key, const char *uuid,
@@ -56,7 +56,8 @@ enum pb_status pb_synthesize_outcome(const char *key, const char *uuid,
                                      .seconds = seconds,
                                      .sm_id = -1,
                                      .concurrent_devices = spec->concurrent_devices};
-    struct pb_test_note note = {.seconds = seconds, .concurrent_devices = spec->concurrent_devices};
+    struct pb_test_report report = {.seconds = seconds,
+                                    .concurrent_devices = spec->concurrent_devices};
     struct pb_image image = {NULL, 0};
     enum pb_status status;
 
@@ -67,28 +68,28 @@ enum pb_status pb_synthesize_outcome(const char *key, const char *uuid,
     status = pb_image_of_test(key, &recording, NULL, 0, &image, err);
     if (status != PB_OK)
         return status;
-    PB_TEXT_SET(note.key, key);
-    PB_TEXT_SET(note.uuid, uuid);
-    PB_TEXT_SET(note.test, spec->name);
-    PB_TEXT_SET(note.outcome, pb_outcome_name(outcome));
-    PB_TEXT_SET(note.message, message);
-    return pack(PB_FRAME_TEST, pb_note_test(&note), image, bytes_out, size_out, err);
+    PB_TEXT_SET(report.key, key);
+    PB_TEXT_SET(report.uuid, uuid);
+    PB_TEXT_SET(report.test, spec->name);
+    PB_TEXT_SET(report.outcome, pb_outcome_name(outcome));
+    PB_TEXT_SET(report.message, message);
+    return pack(PB_FRAME_TEST, pb_message_test(&report), image, bytes_out, size_out, err);
 }
 
 enum pb_status pb_synthesize_member(const struct pb_member *member, void **bytes_out,
                                     size_t *size_out, struct pb_error *err)
 {
-    struct pb_test_note note = {.seconds = member->seconds};
+    struct pb_test_report report = {.seconds = member->seconds};
     struct pb_image image = {NULL, 0};
     enum pb_status status = pb_image_of_member(member, &image, err);
 
     if (status != PB_OK)
         return status;
-    PB_TEXT_SET(note.key, member->key);
-    PB_TEXT_SET(note.uuid, member->uuid);
-    PB_TEXT_SET(note.outcome, member->status);
-    PB_TEXT_SET(note.message, member->message);
-    return pack(PB_FRAME_MEMBER, pb_note_test(&note), image, bytes_out, size_out, err);
+    PB_TEXT_SET(report.key, member->key);
+    PB_TEXT_SET(report.uuid, member->uuid);
+    PB_TEXT_SET(report.outcome, member->status);
+    PB_TEXT_SET(report.message, member->message);
+    return pack(PB_FRAME_MEMBER, pb_message_test(&report), image, bytes_out, size_out, err);
 }
 
 enum pb_status pb_synthesize_plan(const struct pb_plan *plan, void **bytes_out, size_t *size_out,
@@ -96,5 +97,5 @@ enum pb_status pb_synthesize_plan(const struct pb_plan *plan, void **bytes_out, 
 {
     const struct pb_image none = {NULL, 0};
 
-    return pack(PB_FRAME_PLAN, pb_note_plan(plan), none, bytes_out, size_out, err);
+    return pack(PB_FRAME_PLAN, pb_message_plan(plan), none, bytes_out, size_out, err);
 }

@@ -1,11 +1,11 @@
-/* Frames that are made on the supervising side: for what no probe can tell. All packed, to be
+/* Frames that are made on the supervising side: for what no probe can report. All packed, to be
  * freed.
  */
 #ifndef PB_RUN_SYNTHESIZE_H
 #define PB_RUN_SYNTHESIZE_H
 
 #include "run/frame.h"
-#include "run/notes.h"
+#include "run/messages.h"
 
 /* A DEVICE of which no more is known than its probe said on opening it. */
 enum pb_status pb_synthesize_device(const char *key, const char *backend,
@@ -18,7 +18,7 @@ enum pb_status pb_synthesize_outcome(const char *key, const char *uuid,
                                      double seconds, const char *message, void **bytes_out,
                                      size_t *size_out, struct pb_error *err);
 
-/* A MEMBER: the row as the body; key, status, seconds and message in the note. */
+/* A MEMBER: the row as the body; key, status, seconds and text in the message. */
 enum pb_status pb_synthesize_member(const struct pb_member *member, void **bytes_out,
                                     size_t *size_out, struct pb_error *err);
 

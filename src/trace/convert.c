@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/reserve.h"
 #include "trace/decode.h"
 #include "trace/index.h"
 #include "trace/instructions.h"
@@ -100,21 +101,11 @@ static bool take_access(void *context, const struct pb_warp_access *access)
 
 static void begin_cta(struct launch *launch, const struct pb_cta_event *event)
 {
-    struct pb_memtrace_cta *larger = launch->ctas;
-
-    if (launch->cta_count == launch->cta_capacity) {
-        size_t capacity = launch->cta_capacity == 0 ? 256 : 2 * launch->cta_capacity;
-
-        larger = realloc(launch->ctas, capacity * sizeof(*larger));
-        if (larger == NULL) {
-            launch->status =
-                pb_fail(launch->err, PB_NO_MEMORY, "out of memory allocating %zu CTAs", capacity);
-            return;
-        }
-        launch->ctas = larger;
-        launch->cta_capacity = capacity;
-    }
-    larger[launch->cta_count++] =
+    launch->status =
+        PB_RESERVE(launch->ctas, launch->cta_count, launch->cta_capacity, "CTAs", launch->err);
+    if (launch->status != PB_OK)
+        return;
+    launch->ctas[launch->cta_count++] =
         (struct pb_memtrace_cta){.cta = event->cta,
                                  .sm = launch->sm,
                                  .sequence = extend_sequence(launch, event->sequence),

@@ -4,19 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more element; NULL: no memory. */
-static void *grow(void *array, size_t count, size_t *capacity, size_t size)
-{
-    size_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
-    void *larger;
-
-    if (count < *capacity)
-        return array;
-    larger = realloc(array, wanted * size);
-    if (larger != NULL)
-        *capacity = wanted;
-    return larger;
-}
+#include "core/reserve.h"
 
 #define ADD(index, kind)                                                                           \
     add((void **)&(index)->kind##s, &(index)->kind##_count, &(index)->kind##_capacity,             \
@@ -25,13 +13,13 @@ static void *grow(void *array, size_t count, size_t *capacity, size_t size)
 /* A new element of zeros at the end; NULL: no memory. */
 static void *add(void **array, size_t *count, size_t *capacity, size_t size)
 {
-    void *larger = grow(*array, *count, capacity, size);
+    char *element;
 
-    if (larger == NULL)
+    if (pb_reserve(array, size, *count, capacity, "records", NULL) != PB_OK)
         return NULL;
-    *array = larger;
-    memset((char *)larger + *count * size, 0, size);
-    return (char *)larger + (*count)++ * size;
+    element = (char *)*array + (*count)++ * size;
+    memset(element, 0, size);
+    return element;
 }
 
 /* One frame on its way into the index. */

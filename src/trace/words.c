@@ -1,11 +1,11 @@
 /* How long a record is; see words.h. */
 #include "trace/words.h"
 
-static unsigned int access_length(const unsigned int *words, unsigned int room)
+static unsigned int access_length(const unsigned int *words, unsigned int capacity)
 {
     unsigned int form = words[0] >> 8 & 0xff, lanes;
 
-    if (room < PB_WORDS_ACCESS_HEAD || words[1] == 0)
+    if (capacity < PB_WORDS_ACCESS_HEAD || words[1] == 0)
         return 0;
     lanes = (unsigned int)__builtin_popcount(words[1]);
     switch (form) {
@@ -22,15 +22,15 @@ static unsigned int access_length(const unsigned int *words, unsigned int room)
     }
 }
 
-unsigned int pb_words_length(const unsigned int *words, unsigned int room)
+unsigned int pb_words_length(const unsigned int *words, unsigned int capacity)
 {
     unsigned int length = 0;
 
-    if (room == 0)
+    if (capacity == 0)
         return 0;
     switch (words[0] & 0xff) {
     case PB_WORDS_ACCESS:
-        length = access_length(words, room);
+        length = access_length(words, capacity);
         break;
     case PB_WORDS_CTA_BEGIN:
     case PB_WORDS_CTA_END:
@@ -39,5 +39,5 @@ unsigned int pb_words_length(const unsigned int *words, unsigned int room)
     default:
         break;
     }
-    return length <= room ? length : 0;
+    return length <= capacity ? length : 0;
 }

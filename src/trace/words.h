@@ -62,8 +62,8 @@ struct pb_patch_launch {
 };
 
 #ifndef __CUDACC__
-/* Words of the record at words[room]; 0: there is none that is whole and sound. */
-unsigned int pb_words_length(const unsigned int *words, unsigned int room);
+/* Words of the record at words[capacity]; 0: there is none that is whole and sound. */
+unsigned int pb_words_length(const unsigned int *words, unsigned int capacity);
 #endif
 
 #endif

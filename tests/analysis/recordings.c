@@ -27,24 +27,24 @@ static bool is_read(const char *test)
 static enum pb_status measure(const struct pb_device_request *request, const char *const *tests,
                               struct recordings *recordings_out, struct pb_error *err)
 {
-    struct pb_bench bench;
-    enum pb_status status = pb_bench_open(&pb_device_sim, request, PB_STANDARD, &bench, err);
+    struct pb_session session;
+    enum pb_status status = pb_session_open(&pb_device_sim, request, PB_STANDARD, &session, err);
 
     memset(recordings_out, 0, sizeof(*recordings_out));
     if (status != PB_OK)
         return status;
-    recordings_out->info = bench.info;
+    recordings_out->info = session.info;
     for (const struct pb_test *test = pb_tests; test->name != NULL && status == PB_OK; test++) {
         struct pb_state states[2];
 
         if (!(tests != NULL ? is_listed(test->name, tests) : is_read(test->name)) ||
             test->battery > PB_STANDARD || recordings_out->count == RECORDINGS_MAX)
             continue;
-        status =
-            pb_bench_run(&bench, test, &recordings_out->items[recordings_out->count], states, err);
+        status = pb_session_run(&session, test, &recordings_out->items[recordings_out->count],
+                                states, err);
         recordings_out->count += status == PB_OK;
     }
-    pb_bench_close(&bench);
+    pb_session_close(&session);
     if (status != PB_OK)
         recordings_clear(recordings_out);
     return status;

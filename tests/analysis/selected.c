@@ -21,23 +21,23 @@ static enum pb_status measure(const char *profile, const char *tests,
 {
     struct pb_device_request request = {.profile = profile, .seed = 1};
     const struct pb_test **chosen = NULL;
-    struct pb_bench bench;
+    struct pb_session session;
     enum pb_status status = pb_battery_select(PB_STANDARD, tests, &chosen, err);
 
     memset(recordings_out, 0, sizeof(*recordings_out));
     if (status == PB_OK)
-        status = pb_bench_open(&pb_device_sim, &request, PB_STANDARD, &bench, err);
+        status = pb_session_open(&pb_device_sim, &request, PB_STANDARD, &session, err);
     if (status != PB_OK)
         goto out;
-    recordings_out->info = bench.info;
+    recordings_out->info = session.info;
     for (size_t i = 0; chosen[i] != NULL && status == PB_OK; i++) {
         struct pb_state states[2];
 
-        status = pb_bench_run(&bench, chosen[i], &recordings_out->items[recordings_out->count],
-                              states, err);
+        status = pb_session_run(&session, chosen[i], &recordings_out->items[recordings_out->count],
+                                states, err);
         recordings_out->count += status == PB_OK;
     }
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 out:
     free(chosen);
     return status;
@@ -79,8 +79,8 @@ void selected_infer(const char *profile, const char *tests, struct pb_parameters
     infer(profile, tests, nothing, parameters_out);
 }
 
-void selected_infer_drawn(const struct blind_profile *profile, const char *tests,
-                          struct pb_parameters *parameters_out)
+void selected_infer_profile(const struct blind_profile *profile, const char *tests,
+                            struct pb_parameters *parameters_out)
 {
     selected_infer_without(profile, tests, nothing, parameters_out);
 }
@@ -88,7 +88,7 @@ void selected_infer_drawn(const struct blind_profile *profile, const char *tests
 void selected_infer_without(const struct blind_profile *profile, const char *tests,
                             const char *const *phases, struct pb_parameters *parameters_out)
 {
-    char path[] = "/tmp/plumb-test-drawn-XXXXXX.json";
+    char path[] = "/tmp/plumb-test-profile-XXXXXX.json";
     int file = mkstemps(path, 5);
 
     assert_true(file >= 0);

@@ -11,9 +11,9 @@
  */
 void selected_infer(const char *profile, const char *tests, struct pb_parameters *parameters_out);
 
-/* The same of a drawn device. */
-void selected_infer_drawn(const struct blind_profile *profile, const char *tests,
-                          struct pb_parameters *parameters_out);
+/* The same of a random device. */
+void selected_infer_profile(const struct blind_profile *profile, const char *tests,
+                            struct pb_parameters *parameters_out);
 
 /* The same, without phases of these names: as if they had not been measured. NULL ends them. */
 void selected_infer_without(const struct blind_profile *profile, const char *tests,

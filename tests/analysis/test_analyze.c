@@ -346,7 +346,7 @@ static void test_table__goes_memory_by_memory(void **state)
     assert_in_range(changes, 15, 20);
 }
 
-/* Prints what the validator finds, so that a failure tells. */
+/* Prints what the validator finds, so that a failure shows it. */
 static void complain(void *context, const char *line)
 {
     print_error("%s: %s\n", (const char *)context, line);

@@ -95,7 +95,7 @@ static void fill_strides(struct pb_bank_stride *strides, uint32_t banks, uint32_
             (struct pb_bank_stride){i, 20 + 10 * pb_banks_ways(banks, bank_bytes, 32, i), 0};
 }
 
-static void test_banks_fit__tells_shapes_apart(void **state)
+static void test_banks_fit__distinguishes_shapes(void **state)
 {
     static const uint32_t shapes[][2] = {{32, 4}, {32, 8},  {16, 4}, {64, 4},
                                          {16, 8}, {32, 16}, {1, 4},  {1024, 4}};
@@ -206,7 +206,7 @@ int main(void)
         cmocka_unit_test(test_latency__spread_takes_the_median_with_an_interval),
         cmocka_unit_test(test_classes__misses_close_to_hits_are_none),
         cmocka_unit_test(test_banks_ways__are_those_of_m16),
-        cmocka_unit_test(test_banks_fit__tells_shapes_apart),
+        cmocka_unit_test(test_banks_fit__distinguishes_shapes),
         cmocka_unit_test(test_banks_fit__noise_widens_the_range),
         cmocka_unit_test(test_banks_fit__noise_alone_is_not_found),
         cmocka_unit_test(test_banks_fit__powers_of_two_alone_leave_rivals),

@@ -27,7 +27,7 @@ struct toy {
     size_t victims; /* of a set in each pass, random; 0: all, as LRU loses them */
     uint32_t lost;  /* ranks of a set that every pass loses, whatever its order; 0: see victims */
     double noise;   /* share of hits that look like misses */
-    uint64_t shuffled; /* passes in a drawn order */
+    uint64_t shuffled; /* passes in a shuffled order */
     uint64_t sweeps;   /* passes over 1, 2, ... lines more than fit */
     bool has_no_index; /* what misses has nothing to do with addresses */
 };

@@ -41,7 +41,7 @@ static struct pb_gf2_span kernel_of(const uint64_t *masks, size_t count)
     return same;
 }
 
-static void test_gf2_add__tells_what_is_new(void **state)
+static void test_gf2_add__reports_what_is_new(void **state)
 {
     struct pb_gf2_span span = {.rank = 0};
 
@@ -106,7 +106,7 @@ static void test_gf2_masks__of_nothing_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gf2_add__tells_what_is_new),
+        cmocka_unit_test(test_gf2_add__reports_what_is_new),
         cmocka_unit_test(test_gf2_masks__returns_the_known_masks),
         cmocka_unit_test(test_gf2_masks__equivalent_bases_are_one),
         cmocka_unit_test(test_gf2_masks__contradictory_differences_leave_no_mask),

@@ -61,7 +61,7 @@ static void test_grouping__noise_alone_is_one_group(void **state)
 }
 
 /* Two groups far apart, each of two that are a little apart: the finest clear gap counts. */
-static void test_grouping__finer_groups_are_told_of(void **state)
+static void test_grouping__finer_groups_are_reported(void **state)
 {
     float profiles[PROFILES];
     size_t groups[PROFILES];
@@ -98,7 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grouping__finds_what_is_apart),
         cmocka_unit_test(test_grouping__noise_alone_is_one_group),
-        cmocka_unit_test(test_grouping__finer_groups_are_told_of),
+        cmocka_unit_test(test_grouping__finer_groups_are_reported),
         cmocka_unit_test(test_circles__count_from_the_least_member),
     };
 

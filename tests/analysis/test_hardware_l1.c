@@ -245,7 +245,7 @@ static void record_sharing(struct pb_series *series, const char *path, const cha
 }
 
 /* An H200's textures never hit what other loads brought, and evict it all the same. */
-static void test_sharing__one_store_of_lines_that_are_told_apart(void **state)
+static void test_sharing__one_store_of_lines_that_are_distinguished(void **state)
 {
     struct device device = {0};
     struct pb_series *series = &device_record(&device, "cache_sharing")->series;
@@ -315,7 +315,7 @@ int main(void)
         cmocka_unit_test(test_sets__a_full_store_alone_shows_none),
         cmocka_unit_test(test_policy__a_set_that_keeps_what_has_hit_is_no_lru),
         cmocka_unit_test(test_policy__an_lru_by_the_same_chases_is_one),
-        cmocka_unit_test(test_sharing__one_store_of_lines_that_are_told_apart),
+        cmocka_unit_test(test_sharing__one_store_of_lines_that_are_distinguished),
         cmocka_unit_test(test_sharing__a_store_of_its_own),
         cmocka_unit_test(test_sharing__prefetched_lines_are_no_shared_ones),
         cmocka_unit_test(test_sharing__without_evictions_the_room_is_open),

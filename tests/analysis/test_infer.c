@@ -231,7 +231,7 @@ static void test_copy__more_than_possible_is_no_peak(void **state)
     device_clear(&device);
 }
 
-static void test_outcome__tells_why_there_is_nothing(void **state)
+static void test_outcome__states_why_there_is_nothing(void **state)
 {
     struct device device = {0};
     struct pb_recording *recording = device_record(&device, "l2_capacity");
@@ -259,7 +259,7 @@ int main(void)
         cmocka_unit_test(test_banks__shape_that_explains_little_is_none),
         cmocka_unit_test(test_copy__peak_with_its_shape),
         cmocka_unit_test(test_copy__more_than_possible_is_no_peak),
-        cmocka_unit_test(test_outcome__tells_why_there_is_nothing),
+        cmocka_unit_test(test_outcome__states_why_there_is_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

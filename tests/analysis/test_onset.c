@@ -165,7 +165,8 @@ static void test_onset__hashed_sets_overflow_softly(void **state)
     assert_in_range(onset.full_bytes, 2100 * LINE, 2300 * LINE);
 }
 
-/* The few traces around the edge are alike; where all misses, passes tell that were loaded further.
+/* The few traces around the edge are alike; where all misses, passes show it that were loaded
+ * further.
  */
 static void test_onset__alike_traces_at_the_edge_are_no_plateau(void **state)
 {

@@ -1,6 +1,6 @@
 /*
  * Latencies over all SMs: devices with known truth whose GPCs lie nearer and farther, and chases
- * that tell nothing of a latency.
+ * that show nothing of a latency.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/planted_tlb.h"
 #include "analysis/selected.h"
+#include "analysis/tlb_device.h"
 
 static const char tests_by_one[] =
     "clock_overhead,clock_calibration,l1_capacity,l2_capacity,readonly_capacity,texture_capacity,"
@@ -29,7 +29,7 @@ static const char tests_by_all[] =
  * cycles, DRAM 500, a miss of the TLBs 20 and 80, less or more by the GPC.
  */
 static const char profile[] =
-    "{\"name\": \"drawn\", \"source\": \"a test\", \"compute_capability\": \"7.0\","
+    "{\"name\": \"custom\", \"source\": \"a test\", \"compute_capability\": \"7.0\","
     " \"sm_count\": 16, \"clock_mhz\": 1000, \"memory_bytes\": 21474836480,"
     " \"clock_overhead_cycles\": 14, \"caches\": ["
     " {\"id\": \"l1\", \"paths\": [\"global_ca\", \"readonly\", \"texture\"], \"line_bytes\": 128,"
@@ -87,7 +87,7 @@ static void assert_places(const struct pb_parameters *parameters, double place)
 }
 
 /* The first GPC is 20 cycles nearer on one device and 20 farther on the other. */
-static void test_over_sms__tells_the_same_of_chips_that_lie_otherwise(void **state)
+static void test_over_sms__states_the_same_of_chips_that_lie_otherwise(void **state)
 {
     struct pb_parameters near, far;
     const struct pb_parameter *miss;
@@ -105,7 +105,7 @@ static void test_over_sms__tells_the_same_of_chips_that_lie_otherwise(void **sta
     pb_parameters_clear(&far);
 }
 
-/* A file without these chases: what one SM told stands. */
+/* A file without these chases: what one SM showed stands. */
 static void test_over_sms__without_their_chases_one_sm_speaks(void **state)
 {
     struct pb_parameters parameters;
@@ -118,8 +118,8 @@ static void test_over_sms__without_their_chases_one_sm_speaks(void **state)
     pb_parameters_clear(&parameters);
 }
 
-/* 64 pages miss both levels, so their load pairs tell no level's penalty. */
-static void test_over_sms__load_pairs_that_miss_both_levels_tell_of_none(void **state)
+/* 64 pages miss both levels, so their load pairs show no level's penalty. */
+static void test_over_sms__load_pairs_that_miss_both_levels_show_none(void **state)
 {
     struct pb_parameters parameters;
 
@@ -136,13 +136,13 @@ static void test_over_sms__load_pairs_that_miss_both_levels_tell_of_none(void **
 static void test_over_sms__passes_that_crowd_few_sets_are_not_of_l2(void **state)
 {
     struct pb_parameters parameters = {0};
-    struct blind_profile drawn;
+    struct blind_profile random;
 
     (void)state;
-    blind_draw(1000335, &drawn);
-    drawn.caches[BLIND_L2].policy = "random";
-    selected_infer_drawn(&drawn, "clock_overhead,clock_calibration,l2_capacity,sm_latency",
-                         &parameters);
+    blind_draw(1000335, &random);
+    random.caches[BLIND_L2].policy = "random";
+    selected_infer_profile(&random, "clock_overhead,clock_calibration,l2_capacity,sm_latency",
+                           &parameters);
     assert_number(&parameters, "l2", "latency_cycles", 130, 0.5);
     pb_parameters_clear(&parameters);
 }
@@ -151,18 +151,18 @@ static void test_over_sms__passes_that_crowd_few_sets_are_not_of_l2(void **state
 static void test_over_sms__misses_of_a_sweep_beyond_the_tlb_are_a_bound(void **state)
 {
     static const uint32_t entries = 14;
-    struct blind_profile drawn = planted_device();
+    struct blind_profile device = tlb_device();
     struct pb_parameters parameters = {0};
     const struct pb_estimate *misses;
 
     (void)state;
-    drawn.memory_bytes = (uint64_t)16 << 20;
-    drawn.caches[BLIND_L2].ways = 2;
-    drawn.dram_cycles = 350;
-    drawn.tlbs[0] = planted_level(65536, 26, 1, &entries);
-    drawn.tlbs[1] = (struct blind_tlb){0};
-    selected_infer_drawn(&drawn, "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_remap",
-                         &parameters);
+    device.memory_bytes = (uint64_t)16 << 20;
+    device.caches[BLIND_L2].ways = 2;
+    device.dram_cycles = 350;
+    device.tlbs[0] = tlb_level(65536, 26, 1, &entries);
+    device.tlbs[1] = (struct blind_tlb){0};
+    selected_infer_profile(&device, "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_remap",
+                           &parameters);
     misses = selected_find(&parameters, "l2", "miss_latency_cycles")->numbers;
     assert_true(misses->low <= 350.0 && 350.0 <= misses->high);
     pb_parameters_clear(&parameters);
@@ -171,9 +171,9 @@ static void test_over_sms__misses_of_a_sweep_beyond_the_tlb_are_a_bound(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_over_sms__tells_the_same_of_chips_that_lie_otherwise),
+        cmocka_unit_test(test_over_sms__states_the_same_of_chips_that_lie_otherwise),
         cmocka_unit_test(test_over_sms__without_their_chases_one_sm_speaks),
-        cmocka_unit_test(test_over_sms__load_pairs_that_miss_both_levels_tell_of_none),
+        cmocka_unit_test(test_over_sms__load_pairs_that_miss_both_levels_show_none),
         cmocka_unit_test(test_over_sms__passes_that_crowd_few_sets_are_not_of_l2),
         cmocka_unit_test(test_over_sms__misses_of_a_sweep_beyond_the_tlb_are_a_bound),
     };

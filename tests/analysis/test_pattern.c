@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "analysis/device.h"
-#include "analysis/planted_tlb.h"
 #include "analysis/selected.h"
 #include "analysis/synthetic.h"
+#include "analysis/tlb_device.h"
 
 static const char tests_needed[] = "clock_overhead,clock_calibration,l2_capacity,dram_latency,"
                                    "latency_pattern,tlb_reach,tlb_remap,sm_misses";
@@ -26,13 +26,13 @@ static const uint64_t mib = (uint64_t)1 << 20;
 static void infer(uint64_t span_bytes, uint32_t first_entries, uint32_t second_entries,
                   struct pb_parameters *parameters_out)
 {
-    struct blind_profile profile = planted_device();
+    struct blind_profile profile = tlb_device();
 
     profile.caches[BLIND_L2].latency_cycles = 200;
     profile.dram_cycles = 350;
-    profile.tlbs[0] = planted_level(span_bytes, 20, 1, &first_entries);
-    profile.tlbs[1] = planted_level(span_bytes, 70, 1, &second_entries);
-    selected_infer_drawn(&profile, tests_needed, parameters_out);
+    profile.tlbs[0] = tlb_level(span_bytes, 20, 1, &first_entries);
+    profile.tlbs[1] = tlb_level(span_bytes, 70, 1, &second_entries);
+    selected_infer_profile(&profile, tests_needed, parameters_out);
 }
 
 static void assert_patterns(const struct pb_parameters *parameters, const double *patterns,
@@ -76,15 +76,16 @@ static void test_pattern__of_translated_loads_is_null_where_none_are(void **stat
 }
 
 /*
- * Of drawn devices whose pages some or all sets of a level hold: a P2 or P3 is as planted, or none.
+ * Of random devices whose pages some or all sets of a level hold: a P2 or P3 is as expected, or
+ * none.
  */
-static void test_pattern__of_pages_that_their_sets_hold_is_not_told(void **state)
+static void test_pattern__of_pages_that_their_sets_hold_is_not_stated(void **state)
 {
     static const struct {
         uint64_t seed;
         size_t pattern;
-        double planted;
-    } drawn[] = {
+        double expected;
+    } cases[] = {
         {1000025, 2, 237}, /* 94 entries of 16 MiB, which 96 pages hardly overfill: 174 */
         {1000057, 2, 255}, /* the first TLB alone: 170 */
         {1000034, 2, 219}, /* half and half: a mean of 198 */
@@ -92,19 +93,19 @@ static void test_pattern__of_pages_that_their_sets_hold_is_not_told(void **state
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(drawn) / sizeof(drawn[0]); i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct pb_parameters parameters = {0};
         const struct pb_parameter *found;
         struct blind_profile profile;
         double value;
 
-        blind_draw(drawn[i].seed, &profile);
-        selected_infer_drawn(&profile, tests_needed, &parameters);
+        blind_draw(cases[i].seed, &profile);
+        selected_infer_profile(&profile, tests_needed, &parameters);
         found = selected_find(&parameters, "l2", "pattern_cycles");
-        value = found->numbers[drawn[i].pattern].value;
+        value = found->numbers[cases[i].pattern].value;
         if (isfinite(value))
-            assert_float_equal(value, drawn[i].planted, 3.0);
-        for (size_t k = 0; k < drawn[i].pattern; k++)
+            assert_float_equal(value, cases[i].expected, 3.0);
+        for (size_t k = 0; k < cases[i].pattern; k++)
             assert_true(isfinite(found->numbers[k].value));
         pb_parameters_clear(&parameters);
     }
@@ -116,26 +117,26 @@ static void test_pattern__of_random_victims_is_of_loads_that_all_miss(void **sta
     static const struct {
         uint32_t first_entries, second_sets, second_ways;
     } tlbs[] = {{23, 4, 23}, {30, 1, 240}};
-    static const double planted[] = {200, 277, 351, 350, 501};
+    static const double expected[] = {200, 277, 351, 350, 501};
 
     (void)state;
     for (size_t i = 0; i < sizeof(tlbs) / sizeof(tlbs[0]); i++) {
         const uint32_t ways = tlbs[i].second_ways, each[] = {ways, ways, ways, ways};
-        struct blind_profile profile = planted_device();
+        struct blind_profile profile = tlb_device();
         struct pb_parameters parameters = {0};
         const struct pb_parameter *found;
 
         profile.caches[BLIND_L2].latency_cycles = 200;
         profile.dram_cycles = 350;
         profile.jitter_cycles = 8;
-        profile.tlbs[0] = planted_level(2 * mib, 77, 1, &tlbs[i].first_entries);
-        profile.tlbs[1] = planted_level(2 * mib, 74, tlbs[i].second_sets, each);
+        profile.tlbs[0] = tlb_level(2 * mib, 77, 1, &tlbs[i].first_entries);
+        profile.tlbs[1] = tlb_level(2 * mib, 74, tlbs[i].second_sets, each);
         profile.tlbs[0].policy = profile.tlbs[1].policy = "random";
-        selected_infer_drawn(&profile, tests_needed, &parameters);
+        selected_infer_profile(&profile, tests_needed, &parameters);
         found = selected_find(&parameters, "l2", "pattern_cycles");
-        for (size_t k = 0; k < sizeof(planted) / sizeof(planted[0]); k++)
+        for (size_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++)
             if (isfinite(found->numbers[k].value))
-                assert_float_equal(found->numbers[k].value, planted[k], 9.0);
+                assert_float_equal(found->numbers[k].value, expected[k], 9.0);
         pb_parameters_clear(&parameters);
     }
 }
@@ -271,8 +272,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pattern__is_shown_by_the_chase_that_suits_the_tlbs),
         cmocka_unit_test(test_pattern__of_translated_loads_is_null_where_none_are),
-        cmocka_unit_test(test_pattern__of_pages_that_their_sets_hold_is_not_told),
         cmocka_unit_test(test_pattern__of_random_victims_is_of_loads_that_all_miss),
+        cmocka_unit_test(test_pattern__of_pages_that_their_sets_hold_is_not_stated),
         cmocka_unit_test(test_pattern__small_pages_do_not_move_the_latency_of_dram),
         cmocka_unit_test(test_pattern__is_null_where_no_chase_suits_the_tlbs),
         cmocka_unit_test(test_pattern__of_two_sides_is_their_mean),

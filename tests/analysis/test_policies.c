@@ -92,7 +92,7 @@ static void test_policies__each_is_stated_as_it_is(void **state)
 }
 
 /* No chase shows which way L2 evicts: "random" may be weighted, and is not certain. */
-static void test_policies__of_drawn_victims_l2_shows_no_weights(void **state)
+static void test_policies__of_random_victims_l2_shows_no_weights(void **state)
 {
     static const char former[] = "{\"kind\": \"random\"}", even[] = "{\"kind\": \"random\"}",
                       uneven[] = "{\"kind\": \"weighted\", \"weights\": [1, 2, 1, 1, 1, 1, 1, 1, "
@@ -146,7 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_policies__each_is_stated_as_it_is),
-        cmocka_unit_test(test_policies__of_drawn_victims_l2_shows_no_weights),
+        cmocka_unit_test(test_policies__of_random_victims_l2_shows_no_weights),
         cmocka_unit_test(test_policies__of_lines_of_many_sectors),
     };
 

@@ -83,7 +83,7 @@ static void test_prefetch__beyond_the_cold_chase_leaves_lines_alone(void **state
                                .latency_cycles = 210,
                                .prefetch_bytes = 8192};
     profile.dram_cycles = 600;
-    selected_infer_drawn(&profile, "clock_overhead,l2_capacity,l2_line,l2_sets", &parameters);
+    selected_infer_profile(&profile, "clock_overhead,l2_capacity,l2_line,l2_sets", &parameters);
     assert_number(&parameters, "l2", "line_bytes", 64, 0);
     assert_number(&parameters, "l2", "fetch_bytes", 64, 0);
     assert_number(&parameters, "l2", "way_counts", 16, 0);
@@ -201,7 +201,7 @@ static void record_strided(struct pb_recording *recording, uint64_t stride, uint
     assert_int_equal(pb_series_append(&recording->series, &point, latency, index, NULL), PB_OK);
 }
 
-/* The latencies that tell hits from misses, as the tests before would have stated them. */
+/* The latencies that distinguish hits from misses, as the tests before would have stated them. */
 static void record_latencies(struct device *device)
 {
     static const struct synthetic_cache l2 = {128, 32, 128, 16, 4, false, 300, 700};
@@ -276,7 +276,7 @@ static void test_prefetch__misses_that_pages_may_hide_say_nothing(void **state)
     device_clear(&device);
 }
 
-/* Steps of 64 bytes never miss again, those of 4096 always: no one distance tells both. */
+/* Steps of 64 bytes never miss again, those of 4096 always: no one distance explains both. */
 static void test_prefetch__a_stride_that_outruns_it_says_nothing(void **state)
 {
     struct device device = {0};

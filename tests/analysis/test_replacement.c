@@ -103,29 +103,29 @@ static uint32_t victim(struct set *set)
     }
 }
 
-static enum pb_sight load(struct set *set, uint32_t line)
+static enum pb_observed load(struct set *set, uint32_t line)
 {
     uint32_t way = 0;
-    enum pb_sight sight;
+    enum pb_observed observed;
 
     while (way < set->fill && set->line[way] != line)
         way++;
-    sight = way < set->fill ? PB_SIGHT_HIT : PB_SIGHT_MISS;
-    if (sight == PB_SIGHT_MISS) {
+    observed = way < set->fill ? PB_OBSERVED_HIT : PB_OBSERVED_MISS;
+    if (observed == PB_OBSERVED_MISS) {
         way = victim(set);
         set->line[way] = line;
         set->filled[way] = set->time;
     }
     set->used[way] = set->time++;
-    if (sight == PB_SIGHT_HIT && set->policy == PB_POLICY_KEEP_HITS)
+    if (observed == PB_OBSERVED_HIT && set->policy == PB_POLICY_KEEP_HITS)
         keep_hit(set, way);
     touch_tree(set, way);
-    return sight;
+    return observed;
 }
 
 struct chase {
     uint32_t line[ACCESSES];
-    enum pb_sight sight[ACCESSES];
+    enum pb_observed observed[ACCESSES];
 };
 
 static void take(struct chase *chase, enum pb_replacement_policy policy, bool in_order,
@@ -135,7 +135,7 @@ static void take(struct chase *chase, enum pb_replacement_policy policy, bool in
 
     for (size_t i = 0; i < ACCESSES; i++) {
         chase->line[i] = (uint32_t)(in_order ? i % LINES : draw(&seed) % LINES);
-        chase->sight[i] = load(&set, chase->line[i]);
+        chase->observed[i] = load(&set, chase->line[i]);
     }
 }
 
@@ -146,7 +146,7 @@ static struct pb_replacement fit_of(struct chase chases[4])
     struct pb_error err = PB_ERROR_INIT;
 
     for (size_t i = 0; i < 4; i++)
-        traces[i] = (struct pb_set_trace){chases[i].line, chases[i].sight, ACCESSES, LINES};
+        traces[i] = (struct pb_set_trace){chases[i].line, chases[i].observed, ACCESSES, LINES};
     assert_int_equal(pb_replacement_fit(traces, 4, WAYS, &fit, &err), PB_OK);
     return fit;
 }
@@ -167,7 +167,7 @@ static void take_four(struct chase chases[4], enum pb_replacement_policy policy)
         take(&chases[i], policy, i < 2, 77 + i);
 }
 
-static void test_replacement_fit__tells_every_policy(void **state)
+static void test_replacement_fit__distinguishes_every_policy(void **state)
 {
     static struct chase chases[4];
 
@@ -209,7 +209,7 @@ static void test_replacement_fit__noise_does_not_hide_lru(void **state)
     (void)state;
     take_four(chases, PB_POLICY_LRU);
     for (size_t i = 40; i < ACCESSES; i += 97)
-        chases[3].sight[i] = PB_SIGHT_NEITHER;
+        chases[3].observed[i] = PB_OBSERVED_NEITHER;
     fit = fit_of(chases);
     assert_int_equal(best_of(&fit), PB_POLICY_LRU);
 }
@@ -217,9 +217,9 @@ static void test_replacement_fit__noise_does_not_hide_lru(void **state)
 static void test_replacement_fit__as_many_lines_as_ways_say_nothing(void **state)
 {
     static const uint32_t lines[] = {0, 1, 2, 3};
-    static const enum pb_sight sights[] = {PB_SIGHT_MISS, PB_SIGHT_MISS, PB_SIGHT_MISS,
-                                           PB_SIGHT_MISS};
-    struct pb_set_trace trace = {lines, sights, 4, WAYS};
+    static const enum pb_observed observed[] = {PB_OBSERVED_MISS, PB_OBSERVED_MISS,
+                                                PB_OBSERVED_MISS, PB_OBSERVED_MISS};
+    struct pb_set_trace trace = {lines, observed, 4, WAYS};
     struct pb_replacement fit;
     struct pb_error err = PB_ERROR_INIT;
 
@@ -236,7 +236,7 @@ static void make_foreign(struct pb_set_chases *chases, enum pb_replacement_polic
     static uint64_t address[LINES + FOREIGN];
     static struct pb_set_trace traces[4];
     static uint32_t line[4 * LONG];
-    static enum pb_sight sight[4 * LONG];
+    static enum pb_observed observed[4 * LONG];
     struct chase four[4];
 
     take_four(four, policy);
@@ -247,19 +247,20 @@ static void make_foreign(struct pb_set_chases *chases, enum pb_replacement_polic
             bool foreign = i % 4 == 3;
 
             line[t * LONG + i] = foreign ? (uint32_t)(LINES + i / 4 % FOREIGN) : four[t].line[k];
-            sight[t * LONG + i] = !foreign                                  ? four[t].sight[k]
-                                  : i < 4 * FOREIGN || (t == 1 && i == 403) ? PB_SIGHT_MISS
-                                                                            : PB_SIGHT_HIT;
+            observed[t * LONG + i] = !foreign                                  ? four[t].observed[k]
+                                     : i < 4 * FOREIGN || (t == 1 && i == 403) ? PB_OBSERVED_MISS
+                                                                               : PB_OBSERVED_HIT;
             k += !foreign;
         }
-        traces[t] = (struct pb_set_trace){line + t * LONG, sight + t * LONG, LONG, LINES + FOREIGN};
+        traces[t] =
+            (struct pb_set_trace){line + t * LONG, observed + t * LONG, LONG, LINES + FOREIGN};
     }
     *chases = (struct pb_set_chases){.traces = traces,
                                      .count = 4,
                                      .address = address,
                                      .line_count = LINES + FOREIGN,
                                      .line = line,
-                                     .sight = sight,
+                                     .observed = observed,
                                      .access_count = (size_t)4 * LONG};
 }
 
@@ -293,7 +294,7 @@ static void test_set_chases__where_all_miss_again_none_is_left_out(void **state)
     (void)state;
     make_foreign(&chases, PB_POLICY_LRU);
     for (size_t i = 0; i < chases.access_count; i++)
-        chases.sight[i] = PB_SIGHT_MISS;
+        chases.observed[i] = PB_OBSERVED_MISS;
     assert_int_equal(pb_set_chases_drop_foreign(&chases, WAYS, &err), PB_OK);
     assert_int_equal(chases.line_count, LINES + 2);
 }
@@ -301,7 +302,7 @@ static void test_set_chases__where_all_miss_again_none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replacement_fit__tells_every_policy),
+        cmocka_unit_test(test_replacement_fit__distinguishes_every_policy),
         cmocka_unit_test(test_replacement_fit__counts_the_victims_of_each_way),
         cmocka_unit_test(test_replacement_fit__noise_does_not_hide_lru),
         cmocka_unit_test(test_replacement_fit__as_many_lines_as_ways_say_nothing),

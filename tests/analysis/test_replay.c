@@ -95,7 +95,7 @@ static void test_agreement__little_is_undetermined_where_all_is_known(void **sta
     pb_agreement_clear(&agreement);
 }
 
-/* One parameter that is wrong, and the test that must tell. */
+/* One parameter that is wrong, and the test that must show it. */
 struct wrong {
     const char *memory, *parameter;
     size_t index;
@@ -132,7 +132,7 @@ static void check_wrong(const struct wrong *wrong)
     free(changed.items);
 }
 
-/* A GTX 560 Ti: L1 of 32 x 4 with drawn victims, texture cache of 4 x 96 and LRU. */
+/* A GTX 560 Ti: L1 of 32 x 4 with random victims, texture cache of 4 x 96 and LRU. */
 static void test_agreement__wrong_parameters_are_contradicted(void **state)
 {
     static const struct wrong wrong[] = {
@@ -382,7 +382,7 @@ static void test_agreement__first_constants_come_from_either_half_of_l2(void **s
 }
 
 /* L2 draws its victims; no test of its own says so, and none shows whether all ways are alike. */
-static void test_policies__drawn_victims_of_l2_are_found_by_replay(void **state)
+static void test_policies__random_victims_of_l2_are_found_by_replay(void **state)
 {
     const struct pb_parameter *policy = pb_parameters_find(&parameters, "l2", "policy");
 
@@ -395,7 +395,7 @@ static void test_policies__drawn_victims_of_l2_are_found_by_replay(void **state)
 }
 
 /* Where chance decides, chases agree by how many of their loads miss. */
-static void test_agreement__drawn_victims_agree_by_their_number(void **state)
+static void test_agreement__random_victims_agree_by_their_number(void **state)
 {
     struct pb_agreement agreement = measure(&parameters);
     struct pb_agreement_test total = pb_agreement_total(&agreement);
@@ -454,8 +454,8 @@ int main(void)
         cmocka_unit_test(test_agreement__a_full_store_loses_lines_of_any_set),
         cmocka_unit_test(test_agreement__between_two_possible_levels_is_undetermined),
         cmocka_unit_test(test_agreement__first_constants_come_from_either_half_of_l2),
-        cmocka_unit_test(test_policies__drawn_victims_of_l2_are_found_by_replay),
-        cmocka_unit_test(test_agreement__drawn_victims_agree_by_their_number),
+        cmocka_unit_test(test_policies__random_victims_of_l2_are_found_by_replay),
+        cmocka_unit_test(test_agreement__random_victims_agree_by_their_number),
         cmocka_unit_test(test_agreement__a_device_without_caches_has_no_rows),
     };
 

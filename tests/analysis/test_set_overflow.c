@@ -17,7 +17,7 @@
 enum { LINE = 128, SETS = 4, WAYS = 4, HIT = 30, MISS = 280 };
 static const uint64_t masks[] = {0xa80, 0x700};
 
-struct bench {
+struct fixture {
     struct pb_parameters parameters;
     struct pb_recording recordings[3];
     struct pb_case at;
@@ -26,19 +26,19 @@ struct bench {
 static const struct pb_inference row = {
     "l1", {"l1_alignment"}, {{"first_miss_bytes", "byte"}}, NULL};
 
-static struct pb_parameter *declare(struct bench *bench, const char *memory, const char *name)
+static struct pb_parameter *declare(struct fixture *fixture, const char *memory, const char *name)
 {
     assert_int_equal(
-        pb_parameters_declare(&bench->parameters, memory, name, "", "/devices/n1.gpu0", NULL),
+        pb_parameters_declare(&fixture->parameters, memory, name, "", "/devices/n1.gpu0", NULL),
         PB_OK);
-    return pb_parameters_find(&bench->parameters, memory, name);
+    return pb_parameters_find(&fixture->parameters, memory, name);
 }
 
-static void state(struct bench *bench, const char *memory, const char *name, double low,
+static void state(struct fixture *fixture, const char *memory, const char *name, double low,
                   double high)
 {
-    pb_parameter_set_number(declare(bench, memory, name), (struct pb_estimate){low, low, high}, 0.9,
-                            "test");
+    pb_parameter_set_number(declare(fixture, memory, name), (struct pb_estimate){low, low, high},
+                            0.9, "test");
 }
 
 static size_t set_of(uint64_t address)
@@ -89,42 +89,42 @@ static void refer(struct pb_series *series, const char *path)
     synthetic_constant(series, &noise, path, "miss", MISS, 256);
 }
 
-static void set_up(struct bench *bench)
+static void set_up(struct fixture *fixture)
 {
-    *bench = (struct bench){.parameters = {NULL, 0, 0}};
+    *fixture = (struct fixture){.parameters = {NULL, 0, 0}};
     for (int i = 0; i < 3; i++)
-        synthetic_begin(&bench->recordings[i], "walks");
-    refer(&bench->recordings[0].series, "global_ca");
-    refer(&bench->recordings[1].series, "global_ca");
-    refer(&bench->recordings[2].series, "readonly");
-    state(bench, "l1", "size_bytes", 12 * LINE, SETS * WAYS * LINE);
-    state(bench, "readonly", "size_bytes", 12 * LINE, SETS * WAYS * LINE);
-    state(bench, "l1", "line_bytes", LINE, LINE);
-    state(bench, "l1", "way_counts", WAYS, WAYS);
-    pb_parameter_set_masks(declare(bench, "l1", "index_masks"), masks, 2, 0.9, "test");
-    declare(bench, "l1", "first_miss_bytes");
-    pb_parameter_set_word(declare(bench, "readonly", "same_cache_as"), "l1", 0.9, "test");
+        synthetic_begin(&fixture->recordings[i], "walks");
+    refer(&fixture->recordings[0].series, "global_ca");
+    refer(&fixture->recordings[1].series, "global_ca");
+    refer(&fixture->recordings[2].series, "readonly");
+    state(fixture, "l1", "size_bytes", 12 * LINE, SETS * WAYS * LINE);
+    state(fixture, "readonly", "size_bytes", 12 * LINE, SETS * WAYS * LINE);
+    state(fixture, "l1", "line_bytes", LINE, LINE);
+    state(fixture, "l1", "way_counts", WAYS, WAYS);
+    pb_parameter_set_masks(declare(fixture, "l1", "index_masks"), masks, 2, 0.9, "test");
+    declare(fixture, "l1", "first_miss_bytes");
+    pb_parameter_set_word(declare(fixture, "readonly", "same_cache_as"), "l1", 0.9, "test");
 }
 
-static void infer(struct bench *bench)
+static void infer(struct fixture *fixture)
 {
     struct pb_error err = PB_ERROR_INIT;
 
-    bench->at = (struct pb_case){&row, NULL, bench->recordings, &bench->parameters};
-    assert_int_equal(pb_infer_onsets(&bench->at, &err), PB_OK);
+    fixture->at = (struct pb_case){&row, NULL, fixture->recordings, &fixture->parameters};
+    assert_int_equal(pb_infer_onsets(&fixture->at, &err), PB_OK);
 }
 
-static void tear_down(struct bench *bench)
+static void tear_down(struct fixture *fixture)
 {
     for (int i = 0; i < 3; i++)
-        pb_recording_clear(&bench->recordings[i]);
-    pb_parameters_clear(&bench->parameters);
+        pb_recording_clear(&fixture->recordings[i]);
+    pb_parameters_clear(&fixture->parameters);
 }
 
-static const struct pb_parameter *find(const struct bench *bench, const char *memory,
+static const struct pb_parameter *find(const struct fixture *fixture, const char *memory,
                                        const char *name)
 {
-    return pb_parameters_find(&bench->parameters, memory, name);
+    return pb_parameters_find(&fixture->parameters, memory, name);
 }
 
 /* From another start, with set 0 missing as soon as the chase has all of its ways' lines. */
@@ -144,48 +144,49 @@ static void chase_with_guest(struct pb_series *series, size_t lines)
 }
 
 /* From four starts; whatever the start, 17 lines are more than 4 sets of 4 can hold. */
-static void chase_all(struct bench *bench, size_t most, size_t store)
+static void chase_all(struct fixture *fixture, size_t most, size_t store)
 {
     for (uint64_t start = 0; start < 4; start++)
         for (size_t lines = 4; lines <= most; lines++)
-            chase(&bench->recordings[0].series, "global_ca", "shifted", start * LINE, lines, store);
+            chase(&fixture->recordings[0].series, "global_ca", "shifted", start * LINE, lines,
+                  store);
 }
 
 static void test_onsets__the_index_predicts_where_sets_overflow(void **unused)
 {
-    struct bench bench;
+    struct fixture fixture;
     const struct pb_estimate *onset;
 
     (void)unused;
-    set_up(&bench);
-    chase_all(&bench, 17, 99);
-    infer(&bench);
-    onset = find(&bench, "l1", "first_miss_bytes")->numbers;
+    set_up(&fixture);
+    chase_all(&fixture, 17, 99);
+    infer(&fixture);
+    onset = find(&fixture, "l1", "first_miss_bytes")->numbers;
     assert_true(onset->low < onset->high && onset->value == onset->high);
     assert_true(onset->high == SETS * WAYS * LINE);
-    assert_non_null(strstr(find(&bench, "l1", "first_miss_bytes")->method, "56 of 56 passes"));
-    assert_true(find(&bench, "l1", "size_bytes")->numbers[0].high == SETS * WAYS * LINE);
-    tear_down(&bench);
+    assert_non_null(strstr(find(&fixture, "l1", "first_miss_bytes")->method, "56 of 56 passes"));
+    assert_true(find(&fixture, "l1", "size_bytes")->numbers[0].high == SETS * WAYS * LINE);
+    tear_down(&fixture);
 }
 
-static void test_onsets__data_that_are_full_before_the_sets_tell_the_size(void **unused)
+static void test_onsets__data_that_are_full_before_the_sets_show_the_size(void **unused)
 {
-    struct bench bench;
+    struct fixture fixture;
 
     (void)unused;
-    set_up(&bench);
-    chase_all(&bench, 17, 15);
-    chase(&bench.recordings[2].series, "readonly", "bisect", 0, 15, 15);
-    chase(&bench.recordings[2].series, "readonly", "bisect", 0, 16, 15);
-    infer(&bench);
+    set_up(&fixture);
+    chase_all(&fixture, 17, 15);
+    chase(&fixture.recordings[2].series, "readonly", "bisect", 0, 15, 15);
+    chase(&fixture.recordings[2].series, "readonly", "bisect", 0, 16, 15);
+    infer(&fixture);
     for (int i = 0; i < 2; i++) {
-        const struct pb_parameter *size = find(&bench, i == 0 ? "l1" : "readonly", "size_bytes");
+        const struct pb_parameter *size = find(&fixture, i == 0 ? "l1" : "readonly", "size_bytes");
 
         assert_true(size->numbers[0].value == 15 * LINE && size->numbers[0].high == 15 * LINE);
         assert_non_null(strstr(size->method, "data store is full"));
         assert_non_null(strstr(size->method, "carve-out of 1024 bytes"));
     }
-    tear_down(&bench);
+    tear_down(&fixture);
 }
 
 /* No start overflows a set before the store is full: then the passes that showed the index vouch
@@ -194,19 +195,20 @@ static void test_onsets__data_that_are_full_before_the_sets_tell_the_size(void *
 static void test_onsets__a_sure_index_needs_no_crowded_chase(void **unused)
 {
     for (int sure = 0; sure < 2; sure++) {
-        struct bench bench;
+        struct fixture fixture;
         const struct pb_estimate *size;
 
         (void)unused;
-        set_up(&bench);
-        pb_parameters_find(&bench.parameters, "l1", "index_masks")->confidence = sure ? 0.97 : 0.6;
+        set_up(&fixture);
+        pb_parameters_find(&fixture.parameters, "l1", "index_masks")->confidence =
+            sure ? 0.97 : 0.6;
         for (size_t lines = 4; lines <= 13; lines++)
-            chase(&bench.recordings[0].series, "global_ca", "shifted", 0, lines, 13);
-        chase(&bench.recordings[0].series, "global_ca", "shifted", 0, 14, 13);
-        infer(&bench);
-        size = find(&bench, "l1", "size_bytes")->numbers;
+            chase(&fixture.recordings[0].series, "global_ca", "shifted", 0, lines, 13);
+        chase(&fixture.recordings[0].series, "global_ca", "shifted", 0, 14, 13);
+        infer(&fixture);
+        size = find(&fixture, "l1", "size_bytes")->numbers;
         assert_true(size->value == (sure ? 13 : 12) * LINE);
-        tear_down(&bench);
+        tear_down(&fixture);
     }
 }
 
@@ -214,85 +216,85 @@ static void test_onsets__a_sure_index_needs_no_crowded_chase(void **unused)
  */
 static void test_onsets__a_guest_in_a_set_is_no_edge(void **unused)
 {
-    struct bench bench;
+    struct fixture fixture;
 
     (void)unused;
-    set_up(&bench);
-    chase_all(&bench, 17, 15);
+    set_up(&fixture);
+    chase_all(&fixture, 17, 15);
     for (size_t lines = 8; lines <= 14; lines++)
-        chase_with_guest(&bench.recordings[1].series, lines);
-    infer(&bench);
-    assert_true(find(&bench, "l1", "size_bytes")->numbers[0].value == 15 * LINE);
-    assert_true(find(&bench, "l1", "first_miss_bytes")->numbers[0].low > 12 * LINE);
-    tear_down(&bench);
+        chase_with_guest(&fixture.recordings[1].series, lines);
+    infer(&fixture);
+    assert_true(find(&fixture, "l1", "size_bytes")->numbers[0].value == 15 * LINE);
+    assert_true(find(&fixture, "l1", "first_miss_bytes")->numbers[0].low > 12 * LINE);
+    tear_down(&fixture);
 }
 
 /* Textures that lie in the same store, tagged otherwise, may have all of it. */
 static void test_onsets__textures_in_one_store_reach_its_size(void **unused)
 {
-    struct bench bench;
+    struct fixture fixture;
     const struct pb_estimate *size;
 
     (void)unused;
-    set_up(&bench);
-    state(&bench, "texture", "size_bytes", 14 * LINE, 14 * LINE);
-    pb_parameter_set_word(declare(&bench, "texture", "same_cache_as"), "none", 0.9, "test");
-    pb_parameter_set_word(declare(&bench, "texture", "shares_capacity_with"), "l1 readonly", 0.9,
+    set_up(&fixture);
+    state(&fixture, "texture", "size_bytes", 14 * LINE, 14 * LINE);
+    pb_parameter_set_word(declare(&fixture, "texture", "same_cache_as"), "none", 0.9, "test");
+    pb_parameter_set_word(declare(&fixture, "texture", "shares_capacity_with"), "l1 readonly", 0.9,
                           "test");
-    chase_all(&bench, 17, 15);
-    chase(&bench.recordings[2].series, "readonly", "bisect", 0, 15, 15);
-    chase(&bench.recordings[2].series, "readonly", "bisect", 0, 16, 15);
-    infer(&bench);
-    size = find(&bench, "texture", "size_bytes")->numbers;
+    chase_all(&fixture, 17, 15);
+    chase(&fixture.recordings[2].series, "readonly", "bisect", 0, 15, 15);
+    chase(&fixture.recordings[2].series, "readonly", "bisect", 0, 16, 15);
+    infer(&fixture);
+    size = find(&fixture, "texture", "size_bytes")->numbers;
     assert_true(size->value == 14 * LINE && size->low == 14 * LINE && size->high == 15 * LINE);
-    tear_down(&bench);
+    tear_down(&fixture);
 }
 
 /* An index that predicts wrongly proves nothing of the data. */
-static void test_onsets__a_wrong_index_tells_no_size(void **unused)
+static void test_onsets__a_wrong_index_shows_no_size(void **unused)
 {
     static const uint64_t wrong[] = {0x80, 0x100};
-    struct bench bench;
+    struct fixture fixture;
 
     (void)unused;
-    set_up(&bench);
-    pb_parameter_set_masks(pb_parameters_find(&bench.parameters, "l1", "index_masks"), wrong, 2,
+    set_up(&fixture);
+    pb_parameter_set_masks(pb_parameters_find(&fixture.parameters, "l1", "index_masks"), wrong, 2,
                            0.9, "test");
-    chase_all(&bench, 17, 99);
-    infer(&bench);
-    assert_true(find(&bench, "l1", "size_bytes")->numbers[0].value == 12 * LINE);
-    tear_down(&bench);
+    chase_all(&fixture, 17, 99);
+    infer(&fixture);
+    assert_true(find(&fixture, "l1", "size_bytes")->numbers[0].value == 12 * LINE);
+    tear_down(&fixture);
 }
 
 static void test_onsets__without_an_index_starts_still_differ(void **unused)
 {
-    struct bench bench;
+    struct fixture fixture;
 
     (void)unused;
-    set_up(&bench);
-    pb_parameter_set_none(pb_parameters_find(&bench.parameters, "l1", "index_masks"), "test");
-    chase_all(&bench, 17, 99);
-    infer(&bench);
-    assert_true(find(&bench, "l1", "first_miss_bytes")->numbers[0].high == SETS * WAYS * LINE);
-    assert_null(strstr(find(&bench, "l1", "first_miss_bytes")->method, "predicts"));
-    tear_down(&bench);
+    set_up(&fixture);
+    pb_parameter_set_none(pb_parameters_find(&fixture.parameters, "l1", "index_masks"), "test");
+    chase_all(&fixture, 17, 99);
+    infer(&fixture);
+    assert_true(find(&fixture, "l1", "first_miss_bytes")->numbers[0].high == SETS * WAYS * LINE);
+    assert_null(strstr(find(&fixture, "l1", "first_miss_bytes")->method, "predicts"));
+    tear_down(&fixture);
 }
 
 /* 5 lines surely miss from the first start; 6 fit from the second, where nothing surely misses. */
 static void test_onsets__what_fits_from_any_start_is_no_onset_yet(void **unused)
 {
-    struct bench bench;
-    struct pb_series *series = &bench.recordings[0].series;
+    struct fixture fixture;
+    struct pb_series *series = &fixture.recordings[0].series;
 
     (void)unused;
-    set_up(&bench);
-    pb_parameter_set_none(pb_parameters_find(&bench.parameters, "l1", "index_masks"), "test");
+    set_up(&fixture);
+    pb_parameter_set_none(pb_parameters_find(&fixture.parameters, "l1", "index_masks"), "test");
     chase(series, "global_ca", "shifted", 0, 4, 4);
     chase(series, "global_ca", "shifted", 0, 5, 4);
     chase(series, "global_ca", "shifted", LINE, 6, 6);
-    infer(&bench);
-    assert_true(find(&bench, "l1", "first_miss_bytes")->numbers[0].value == 6 * LINE);
-    tear_down(&bench);
+    infer(&fixture);
+    assert_true(find(&fixture, "l1", "first_miss_bytes")->numbers[0].value == 6 * LINE);
+    tear_down(&fixture);
 }
 
 /* Masks say nothing of address bits above them. */
@@ -315,11 +317,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onsets__the_index_predicts_where_sets_overflow),
-        cmocka_unit_test(test_onsets__data_that_are_full_before_the_sets_tell_the_size),
+        cmocka_unit_test(test_onsets__data_that_are_full_before_the_sets_show_the_size),
         cmocka_unit_test(test_onsets__a_sure_index_needs_no_crowded_chase),
         cmocka_unit_test(test_onsets__a_guest_in_a_set_is_no_edge),
         cmocka_unit_test(test_onsets__textures_in_one_store_reach_its_size),
-        cmocka_unit_test(test_onsets__a_wrong_index_tells_no_size),
+        cmocka_unit_test(test_onsets__a_wrong_index_shows_no_size),
         cmocka_unit_test(test_onsets__without_an_index_starts_still_differ),
         cmocka_unit_test(test_onsets__what_fits_from_any_start_is_no_onset_yet),
         cmocka_unit_test(test_sets_predict__bits_beyond_the_masks_are_unknown),

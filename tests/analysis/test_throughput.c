@@ -214,7 +214,7 @@ static void test_mshr__what_issuing_takes_is_no_limit(void **state)
     profile.per_warp = 8;
     profile.per_sm = 64;
     profile.jitter_cycles = 2;
-    selected_infer_drawn(&profile, "clock_overhead,mshr", &parameters);
+    selected_infer_profile(&profile, "clock_overhead,mshr", &parameters);
     assert_number(&parameters, "mshr", "outstanding_per_warp", 8.0, 0.0);
     assert_open(&parameters, "mshr", "outstanding_per_sm", "no limit up to");
     pb_parameters_clear(&parameters);

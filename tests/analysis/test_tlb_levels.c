@@ -1,4 +1,4 @@
-/* TLB levels by one comparison of hypotheses: drawn devices, and what they lack. */
+/* TLB levels by one comparison of hypotheses: random devices, and what they lack. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 #include "analysis/blind/profile.h"
 #include "analysis/infer.h"
 #include "analysis/inference.h"
-#include "analysis/planted_tlb.h"
 #include "analysis/selected.h"
+#include "analysis/tlb_device.h"
 #include "battery/battery.h"
 
 /* What other tests would say of the caches. */
@@ -36,7 +36,7 @@ static void declare_caches(const struct blind_profile *profile, struct pb_parame
         assert_int_equal(
             pb_parameters_declare(parameters, known[i].memory, known[i].name, "", "", NULL), PB_OK);
         pb_parameter_set_number(pb_parameters_find(parameters, known[i].memory, known[i].name),
-                                (struct pb_estimate){value, value, value}, 0.9, "drawn");
+                                (struct pb_estimate){value, value, value}, 0.9, "test");
     }
 }
 
@@ -58,17 +58,18 @@ static void measure(const struct blind_profile *profile, struct pb_recording rec
     const struct pb_test **chosen = NULL;
     struct pb_error err = PB_ERROR_INIT;
     struct pb_state states[2];
-    struct pb_bench bench;
+    struct pb_session session;
 
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/profile.json", folder);
     assert_int_equal(blind_write(profile, path), 0);
     assert_int_equal(pb_battery_select(PB_STANDARD, "tlb_reach,tlb_remap", &chosen, &err), PB_OK);
-    if (pb_bench_open(&pb_device_sim, &request, PB_STANDARD, &bench, &err) != PB_OK)
+    if (pb_session_open(&pb_device_sim, &request, PB_STANDARD, &session, &err) != PB_OK)
         fail_msg("%s", err.message);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(pb_bench_run(&bench, chosen[i], &recordings_out[i], states, &err), PB_OK);
-    pb_bench_close(&bench);
+        assert_int_equal(pb_session_run(&session, chosen[i], &recordings_out[i], states, &err),
+                         PB_OK);
+    pb_session_close(&session);
     free(chosen);
     remove(path);
     rmdir(folder);
@@ -110,7 +111,7 @@ static void assert_level(const struct pb_parameters *parameters, size_t i,
                    0.0);
 }
 
-/* All levels of a drawn device exactly, and none that it lacks. */
+/* All levels of a random device exactly, and none that it lacks. */
 static void assert_recovered(uint64_t seed)
 {
     struct pb_parameters parameters;
@@ -197,14 +198,14 @@ static void assert_two_levels(struct blind_profile *profile, struct blind_tlb fi
 static void test_levels__tree_plru_is_found(void **state)
 {
     static const uint64_t mib = (uint64_t)1 << 20;
-    struct blind_profile profile = planted_device();
-    struct blind_tlb first = planted_level(2 * mib, 20, 1, (const uint32_t[]){16});
+    struct blind_profile profile = tlb_device();
+    struct blind_tlb first = tlb_level(2 * mib, 20, 1, (const uint32_t[]){16});
 
     (void)state;
     for (uint32_t ways = 16; ways >= 14; ways -= 2) {
         first.ways[0] = ways;
         first.policy = "plru";
-        assert_two_levels(&profile, first, planted_level(2 * mib, 60, 1, (const uint32_t[]){200}));
+        assert_two_levels(&profile, first, tlb_level(2 * mib, 60, 1, (const uint32_t[]){200}));
     }
 }
 
@@ -219,68 +220,67 @@ static void test_levels__random_victims_are_counted_exactly(void **state)
 static void test_levels__random_victims_of_sets_of_small_entries_are_found(void **state)
 {
     static const uint64_t kib = 1 << 10;
-    struct blind_profile profile = planted_device();
-    struct blind_tlb second = planted_level(64 * kib, 60, 2, (const uint32_t[]){87, 87});
+    struct blind_profile profile = tlb_device();
+    struct blind_tlb second = tlb_level(64 * kib, 60, 2, (const uint32_t[]){87, 87});
 
     (void)state;
     second.policy = "random";
-    assert_two_levels(&profile, planted_level(64 * kib, 20, 1, (const uint32_t[]){16}), second);
+    assert_two_levels(&profile, tlb_level(64 * kib, 20, 1, (const uint32_t[]){16}), second);
 }
 
 /* What hits the first level now and then does not come to the second, which keeps others then. */
 static void test_levels__lru_behind_random_victims_is_found(void **state)
 {
     static const uint64_t mib = (uint64_t)1 << 20;
-    struct blind_profile profile = planted_device();
-    struct blind_tlb first = planted_level(2 * mib, 20, 1, (const uint32_t[]){16});
+    struct blind_profile profile = tlb_device();
+    struct blind_tlb first = tlb_level(2 * mib, 20, 1, (const uint32_t[]){16});
 
     (void)state;
     first.policy = "random";
-    assert_two_levels(&profile, first, planted_level(2 * mib, 60, 1, (const uint32_t[]){48}));
+    assert_two_levels(&profile, first, tlb_level(2 * mib, 60, 1, (const uint32_t[]){48}));
 }
 
 /* A set of the first level that overflows sends several entries to the second at once. */
 static void test_levels__unequal_sets_behind_unequal_ones_are_found(void **state)
 {
     static const uint64_t mib = (uint64_t)1 << 20;
-    struct blind_profile profile = planted_device();
+    struct blind_profile profile = tlb_device();
 
     (void)state;
-    assert_two_levels(&profile, planted_level(16 * mib, 15, 2, (const uint32_t[]){4, 10}),
-                      planted_level(16 * mib, 44, 4, (const uint32_t[]){6, 12, 12, 6}));
-    assert_two_levels(&profile, planted_level(2 * mib, 20, 4, (const uint32_t[]){3, 4, 3, 4}),
-                      planted_level(16 * mib, 84, 2, (const uint32_t[]){10, 6}));
+    assert_two_levels(&profile, tlb_level(16 * mib, 15, 2, (const uint32_t[]){4, 10}),
+                      tlb_level(16 * mib, 44, 4, (const uint32_t[]){6, 12, 12, 6}));
+    assert_two_levels(&profile, tlb_level(2 * mib, 20, 4, (const uint32_t[]){3, 4, 3, 4}),
+                      tlb_level(16 * mib, 84, 2, (const uint32_t[]){10, 6}));
 }
 
 /* Its own misses look like those of L2 until the level is known. */
-static void test_levels__a_penalty_next_to_a_cache_step_is_told(void **state)
+static void test_levels__a_penalty_next_to_a_cache_step_is_stated(void **state)
 {
     static const uint64_t mib = (uint64_t)1 << 20;
-    struct blind_profile profile = planted_device();
+    struct blind_profile profile = tlb_device();
 
     (void)state;
     profile.caches[BLIND_L2].latency_cycles = 123;
     profile.dram_cycles = 123 + 82;
     profile.spike_probability = 1e-3;
     profile.spike_cycles = 897;
-    assert_two_levels(&profile, planted_level(2 * mib, 15, 1, (const uint32_t[]){8}),
-                      planted_level(16 * mib, 83, 6, (const uint32_t[]){10, 12, 10, 16, 10, 16}));
+    assert_two_levels(&profile, tlb_level(2 * mib, 15, 1, (const uint32_t[]){8}),
+                      tlb_level(16 * mib, 83, 6, (const uint32_t[]){10, 12, 10, 16, 10, 16}));
 }
 
 /* Spikes show a page with another set than its own. */
 static void test_levels__spikes_take_no_page_from_its_set(void **state)
 {
     static const uint64_t mib = (uint64_t)1 << 20;
-    struct blind_profile profile = planted_device();
+    struct blind_profile profile = tlb_device();
 
     (void)state;
     profile.jitter_cycles = 2;
     profile.spike_probability = 1e-2;
     profile.spike_cycles = 1000;
     for (uint32_t ways = 14; ways <= 20; ways += 6)
-        assert_two_levels(
-            &profile, planted_level(2 * mib, 25, 1, (const uint32_t[]){16}),
-            planted_level(2 * mib, 80, 7, (const uint32_t[]){ways, 8, 8, 8, 8, 8, 8}));
+        assert_two_levels(&profile, tlb_level(2 * mib, 25, 1, (const uint32_t[]){16}),
+                          tlb_level(2 * mib, 80, 7, (const uint32_t[]){ways, 8, 8, 8, 8, 8, 8}));
 }
 
 int main(void)
@@ -297,7 +297,7 @@ int main(void)
         cmocka_unit_test(test_levels__random_victims_of_sets_of_small_entries_are_found),
         cmocka_unit_test(test_levels__lru_behind_random_victims_is_found),
         cmocka_unit_test(test_levels__unequal_sets_behind_unequal_ones_are_found),
-        cmocka_unit_test(test_levels__a_penalty_next_to_a_cache_step_is_told),
+        cmocka_unit_test(test_levels__a_penalty_next_to_a_cache_step_is_stated),
         cmocka_unit_test(test_levels__spikes_take_no_page_from_its_set),
     };
 

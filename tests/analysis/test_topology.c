@@ -132,7 +132,8 @@ static void test_tpcs__noise_alone_makes_none(void **state)
     device_clear(&device);
 }
 
-/* Clusters of two: SM 2i and its neighbour, by launch; the last launch pairs otherwise if told. */
+/* Clusters of two: SM 2i and its neighbour, by launch; the last launch pairs otherwise if
+ * requested. */
 static void record_partners(struct device *device, bool always)
 {
     static const double numbers[] = {0, 1, 2, 3, 4, 5};
@@ -423,8 +424,9 @@ static void test_gpcs__unpaired_tpcs_join_whom_they_resemble(void **state)
     device_clear(&device);
 }
 
-/* SMs of a GPC (0 … 5, 10, 11 | 6 … 9) read constants 1% faster in company; noise is 0.5%. */
-static void record_company(struct device *device, double faster)
+/* SMs of a GPC (0 … 5, 10, 11 | 6 … 9) read constants 1% faster while others read; noise is 0.5%.
+ */
+static void record_concurrent_reads(struct device *device, double faster)
 {
     static const char *const kinds[] = {"write", "constant"};
     struct synthetic_noise noise = {0, 50, 0, 0, 3};
@@ -451,7 +453,7 @@ static void test_gpcs__unpaired_tpcs_join_whose_constants_they_share(void **stat
 
     (void)state;
     record_unpaired(&device, false);
-    record_company(&device, 0.99);
+    record_concurrent_reads(&device, 0.99);
     device_infer(&device);
     assert_value(&device, "sm", "gpc_count", 2);
     assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[0].value, 8, 0);
@@ -459,13 +461,13 @@ static void test_gpcs__unpaired_tpcs_join_whose_constants_they_share(void **stat
     device_clear(&device);
 }
 
-static void test_gpcs__company_that_changes_nothing_is_no_witness(void **state)
+static void test_gpcs__concurrent_reads_that_change_nothing_are_no_evidence(void **state)
 {
     struct device device = {0};
 
     (void)state;
     record_unpaired(&device, false);
-    record_company(&device, 1.0);
+    record_concurrent_reads(&device, 1.0);
     device_infer(&device);
     assert_none(&device, "sm", "gpc_count", "no latency map assigns them");
     device_clear(&device);
@@ -500,7 +502,7 @@ int main(void)
         cmocka_unit_test(test_gpcs__join_over_the_launches),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whom_they_resemble),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whose_constants_they_share),
-        cmocka_unit_test(test_gpcs__company_that_changes_nothing_is_no_witness),
+        cmocka_unit_test(test_gpcs__concurrent_reads_that_change_nothing_are_no_evidence),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_without_a_map_leave_them_open),
         cmocka_unit_test(test_gpcs__an_sm_that_never_ran_leaves_them_open),
     };

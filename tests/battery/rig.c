@@ -1,4 +1,4 @@
-/* A bench on a simulated device, and what it has recorded; see rig.h. */
+/* A session on a simulated device, and what it has recorded; see rig.h. */
 #include "battery/rig.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void rig_open(const char *profile, const char *fault, struct pb_bench *bench_out)
+void rig_open(const char *profile, const char *fault, struct pb_session *session_out)
 {
     const char *const faults[] = {fault};
     struct pb_device_request request = {.profile = profile,
@@ -16,45 +16,46 @@ void rig_open(const char *profile, const char *fault, struct pb_bench *bench_out
                                         .seed = 5};
     struct pb_error err = PB_ERROR_INIT;
 
-    if (pb_bench_open(&pb_device_sim, &request, PB_STANDARD, bench_out, &err) != PB_OK)
+    if (pb_session_open(&pb_device_sim, &request, PB_STANDARD, session_out, &err) != PB_OK)
         fail_msg("%s", err.message);
 }
 
-/* What no test asks about. */
-static const char *const drawn_rest =
+/* What no test measures. */
+static const char *const custom_rest =
     " \"dram\": {\"latency_cycles\": 495, \"bandwidth_bytes_per_s\": 2e11,"
     " \"theoretical_bytes_per_s\": 2.5e11},"
     " \"shared\": {\"bytes_per_sm\": 49152, \"banks\": 32, \"bank_bytes\": 4,"
     " \"latency_cycles\": 21, \"peak_bytes_per_cycle\": 128, \"conflict_cycles\": {\"2\": 37}},"
     " \"mshr\": {\"per_sm\": 37, \"per_warp\": 10}";
-static const char *const drawn_noise = ", \"noise\": {\"jitter_cycles\": 1,"
-                                       " \"spike_probability\": 0, \"spike_cycles\": 0}";
+static const char *const custom_noise = ", \"noise\": {\"jitter_cycles\": 1,"
+                                        " \"spike_probability\": 0, \"spike_cycles\": 0}";
 
-void rig_open_drawn(const char *caches, const char *tlbs, const char *more,
-                    struct pb_bench *bench_out)
+void rig_open_custom(const char *caches, const char *tlbs, const char *more,
+                     struct pb_session *session_out)
 {
     char path[] = "/tmp/rig-XXXXXX.json";
     int file = mkstemps(path, 5);
 
     assert_true(file >= 0);
     assert_true(dprintf(file,
-                        "{\"name\": \"drawn\", \"source\": \"a test\","
+                        "{\"name\": \"custom\", \"source\": \"a test\","
                         " \"compute_capability\": \"5.2\", \"sm_count\": 8, \"clock_mhz\": 1000,"
                         " \"memory_bytes\": 4294967296, \"clock_overhead_cycles\": 14,"
                         " \"caches\": [%s], \"tlbs\": [%s], %s%s%s}",
-                        caches, tlbs, drawn_rest,
-                        strstr(more, "\"noise\"") == NULL ? drawn_noise : "", more) > 0);
+                        caches, tlbs, custom_rest,
+                        strstr(more, "\"noise\"") == NULL ? custom_noise : "", more) > 0);
     close(file);
-    rig_open(path, NULL, bench_out);
+    rig_open(path, NULL, session_out);
     remove(path);
 }
 
-void rig_run(struct pb_bench *bench, const char *test, struct pb_recording *recording_out)
+void rig_run(struct pb_session *session, const char *test, struct pb_recording *recording_out)
 {
     struct pb_state states[2];
 
     assert_non_null(pb_test_find(test));
-    assert_int_equal(pb_bench_run(bench, pb_test_find(test), recording_out, states, NULL), PB_OK);
+    assert_int_equal(pb_session_run(session, pb_test_find(test), recording_out, states, NULL),
+                     PB_OK);
     if (recording_out->outcome != PB_TEST_OK)
         fail_msg("%s: %s: %s", test, pb_outcome_name(recording_out->outcome),
                  recording_out->message);
@@ -62,11 +63,11 @@ void rig_run(struct pb_bench *bench, const char *test, struct pb_recording *reco
 
 void rig_record(const char *profile, const char *test, struct pb_recording *recording_out)
 {
-    struct pb_bench bench;
+    struct pb_session session;
 
-    rig_open(profile, NULL, &bench);
-    rig_run(&bench, test, recording_out);
-    pb_bench_close(&bench);
+    rig_open(profile, NULL, &session);
+    rig_run(&session, test, recording_out);
+    pb_session_close(&session);
 }
 
 const struct pb_point *rig_next(const struct pb_recording *recording, const char *phase,

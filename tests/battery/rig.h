@@ -1,5 +1,5 @@
 /*
- * What the tests of the battery share: a bench on a simulated device, one test run on it, and
+ * What the tests of the battery share: a session on a simulated device, one test run on it, and
  * looking into what it has recorded. Everything here fails the running test when it cannot do its
  * job.
  */
@@ -18,18 +18,18 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* A device of a shipped profile with one fault, or NULL; the standard battery. */
-void rig_open(const char *profile, const char *fault, struct pb_bench *bench_out);
+void rig_open(const char *profile, const char *fault, struct pb_session *session_out);
 
 /*
- * A device that a test has drawn up itself: the arrays `caches` and `tlbs` of its profile as JSON,
+ * A device that a test describes itself: the arrays `caches` and `tlbs` of its profile as JSON,
  * and further members, each with a comma before it, or "". Jitter of one cycle, no spikes unless
  * `more` has a member "noise" of its own.
  */
-void rig_open_drawn(const char *caches, const char *tlbs, const char *more,
-                    struct pb_bench *bench_out);
+void rig_open_custom(const char *caches, const char *tlbs, const char *more,
+                     struct pb_session *session_out);
 
 /* Runs a test that must end well; pb_recording_clear() the recording. */
-void rig_run(struct pb_bench *bench, const char *test, struct pb_recording *recording_out);
+void rig_run(struct pb_session *session, const char *test, struct pb_recording *recording_out);
 
 /* Both in one, for a test that needs nothing from others. */
 void rig_record(const char *profile, const char *test, struct pb_recording *recording_out);

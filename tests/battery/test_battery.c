@@ -54,7 +54,7 @@ static void test_select__each_battery_holds_the_ones_before(void **state)
     }
 }
 
-static void open_bench(const char *profile, const char *fault, struct pb_bench *bench_out)
+static void open_session(const char *profile, const char *fault, struct pb_session *session_out)
 {
     const char *const faults[] = {fault};
     struct pb_device_request request = {.profile = profile,
@@ -64,15 +64,16 @@ static void open_bench(const char *profile, const char *fault, struct pb_bench *
                                         .seed = 5};
     struct pb_error err = PB_ERROR_INIT;
 
-    if (pb_bench_open(&pb_device_sim, &request, PB_QUICK, bench_out, &err) != PB_OK)
+    if (pb_session_open(&pb_device_sim, &request, PB_QUICK, session_out, &err) != PB_OK)
         fail_msg("%s", err.message);
 }
 
-static void run(struct pb_bench *bench, const char *name, struct pb_recording *recording_out)
+static void run(struct pb_session *session, const char *name, struct pb_recording *recording_out)
 {
     struct pb_state states[2];
 
-    assert_int_equal(pb_bench_run(bench, pb_test_find(name), recording_out, states, NULL), PB_OK);
+    assert_int_equal(pb_session_run(session, pb_test_find(name), recording_out, states, NULL),
+                     PB_OK);
 }
 
 /* M16 tables III and V: where misses begin, to the byte. */
@@ -86,46 +87,46 @@ static void test_search__edges_of_the_paper_are_found(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
         struct pb_recording recording;
-        struct pb_bench bench;
+        struct pb_session session;
 
-        open_bench(devices[i].profile, NULL, &bench);
-        run(&bench, "l1_capacity", &recording);
+        open_session(devices[i].profile, NULL, &session);
+        run(&session, "l1_capacity", &recording);
         pb_recording_clear(&recording);
-        run(&bench, "l2_capacity", &recording);
+        run(&session, "l2_capacity", &recording);
         pb_recording_clear(&recording);
-        assert_int_equal(bench.hints[PB_CACHE_L1].edge_bytes, devices[i].l1_bytes);
-        assert_int_equal(bench.hints[PB_CACHE_L2].edge_bytes, devices[i].l2_bytes);
-        pb_bench_close(&bench);
+        assert_int_equal(session.hints[PB_CACHE_L1].edge_bytes, devices[i].l1_bytes);
+        assert_int_equal(session.hints[PB_CACHE_L2].edge_bytes, devices[i].l2_bytes);
+        pb_session_close(&session);
     }
 }
 
-static void test_bench__l1_that_global_loads_skip_is_unsupported_with_a_reason(void **state)
+static void test_session__l1_that_global_loads_skip_is_unsupported_with_a_reason(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    open_bench("gtx780", NULL, &bench);
-    run(&bench, "l1_line", &recording);
+    open_session("gtx780", NULL, &session);
+    run(&session, "l1_line", &recording);
     assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
     assert_non_null(strstr(recording.message, "not cached before L2"));
     assert_true(recording.series.access_count > 0); /* the evidence is kept */
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
-static void test_bench__same_seed_same_record(void **state)
+static void test_session__same_seed_same_record(void **state)
 {
     struct pb_recording first, second;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    open_bench("gtx560ti", NULL, &bench);
-    run(&bench, "dram_latency", &first);
-    pb_bench_close(&bench);
-    open_bench("gtx560ti", NULL, &bench);
-    run(&bench, "dram_latency", &second);
-    pb_bench_close(&bench);
+    open_session("gtx560ti", NULL, &session);
+    run(&session, "dram_latency", &first);
+    pb_session_close(&session);
+    open_session("gtx560ti", NULL, &session);
+    run(&session, "dram_latency", &second);
+    pb_session_close(&session);
     assert_int_equal(first.series.access_count, second.series.access_count);
     assert_memory_equal(first.series.latency_cycles, second.series.latency_cycles,
                         first.series.access_count * sizeof(*first.series.latency_cycles));
@@ -133,14 +134,14 @@ static void test_bench__same_seed_same_record(void **state)
     pb_recording_clear(&second);
 }
 
-static void test_bench__points_name_their_orders_and_own_their_accesses(void **state)
+static void test_session__points_name_their_orders_and_own_their_accesses(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    open_bench("gtx560ti", NULL, &bench);
-    run(&bench, "dram_latency", &recording);
+    open_session("gtx560ti", NULL, &session);
+    run(&session, "dram_latency", &recording);
     for (size_t i = 0; i < recording.series.point_count; i++) {
         const struct pb_point *point = &recording.series.points[i];
         const uint64_t *index = recording.series.index_bytes + point->first;
@@ -154,23 +155,23 @@ static void test_bench__points_name_their_orders_and_own_their_accesses(void **s
     assert_string_equal(recording.series.points[0].order, "random");
     assert_string_equal(recording.series.points[1].order, "random_in_pages");
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
-static void test_bench__lost_device_says_so(void **state)
+static void test_session__lost_device_says_so(void **state)
 {
     struct pb_recording recording;
     struct pb_state states[2];
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    open_bench("gtx560ti", "lost@l1_line", &bench);
-    assert_int_equal(pb_bench_run(&bench, pb_test_find("l1_line"), &recording, states, &err),
+    open_session("gtx560ti", "lost@l1_line", &session);
+    assert_int_equal(pb_session_run(&session, pb_test_find("l1_line"), &recording, states, &err),
                      PB_LOST);
     assert_int_equal(recording.outcome, PB_TEST_LOST);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static int by_value(const void *a, const void *b)
@@ -185,10 +186,10 @@ static void test_chase__results_are_ranks_of_what_is_filed(void **state)
 {
     static const uint64_t loads[] = {1, 2, 3, 19, 20, 21, 40, 1000, 4096};
     struct pb_recording recording = {.name = "x"};
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    open_bench("h200", NULL, &bench);
+    open_session("h200", NULL, &session);
     for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
         const struct pb_chase_spec spec = {.path = PB_PATH_GLOBAL_CA,
                                            .order = PB_ORDER_RANDOM,
@@ -201,16 +202,16 @@ static void test_chase__results_are_ranks_of_what_is_filed(void **state)
         uint32_t *filed;
         size_t n = loads[i];
 
-        assert_int_equal(pb_chase_take(&bench, &spec, &recording, &found, NULL), PB_OK);
+        assert_int_equal(pb_chase_take(&session, &spec, &recording, &found, NULL), PB_OK);
         assert_int_equal(found.count, n);
         filed = recording.series.latency_cycles + found.first;
         qsort(filed, n, sizeof(*filed), by_value);
-        assert_true(found.low_cycles == filed[n / 20] - bench.overhead_cycles);
-        assert_true(found.median_cycles == filed[n / 2] - bench.overhead_cycles);
-        assert_true(found.high_cycles == filed[n - 1 - n / 20] - bench.overhead_cycles);
+        assert_true(found.low_cycles == filed[n / 20] - session.overhead_cycles);
+        assert_true(found.median_cycles == filed[n / 2] - session.overhead_cycles);
+        assert_true(found.high_cycles == filed[n - 1 - n / 20] - session.overhead_cycles);
     }
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* Who counts the readings of a device's state. */
@@ -229,17 +230,17 @@ static int readings_of_two(double fresh_seconds)
     struct pb_device_ops counting = pb_device_sim;
     struct pb_recording recordings[2];
     struct pb_state states[4];
-    struct pb_bench bench;
+    struct pb_session session;
 
     counting.read_state = read_state_and_count;
     reading_count = 0;
-    open_bench("gtx780", NULL, &bench);
-    bench.device->ops = &counting;
-    bench.state_fresh_seconds = fresh_seconds;
+    open_session("gtx780", NULL, &session);
+    session.device->ops = &counting;
+    session.state_fresh_seconds = fresh_seconds;
     for (int i = 0; i < 2; i++)
-        assert_int_equal(pb_bench_run(&bench,
-                                      pb_test_find(i == 0 ? "shared_latency" : "clock_overhead"),
-                                      &recordings[i], &states[2 * i], NULL),
+        assert_int_equal(pb_session_run(&session,
+                                        pb_test_find(i == 0 ? "shared_latency" : "clock_overhead"),
+                                        &recordings[i], &states[2 * i], NULL),
                          PB_OK);
     assert_string_equal(states[1].test, "shared_latency");
     assert_string_equal(states[1].when, "after");
@@ -250,11 +251,11 @@ static int readings_of_two(double fresh_seconds)
                 states[2].unix_seconds >= states[1].unix_seconds);
     pb_recording_clear(&recordings[0]);
     pb_recording_clear(&recordings[1]);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
     return reading_count;
 }
 
-static void test_bench__state_is_read_once_between_tests(void **state)
+static void test_session__state_is_read_once_between_tests(void **state)
 {
     (void)state;
     assert_int_equal(readings_of_two(3600), 3);
@@ -268,11 +269,11 @@ int main(void)
         cmocka_unit_test(test_select__unknown_and_empty_names_are_refused),
         cmocka_unit_test(test_select__each_battery_holds_the_ones_before),
         cmocka_unit_test(test_search__edges_of_the_paper_are_found),
-        cmocka_unit_test(test_bench__l1_that_global_loads_skip_is_unsupported_with_a_reason),
-        cmocka_unit_test(test_bench__same_seed_same_record),
-        cmocka_unit_test(test_bench__points_name_their_orders_and_own_their_accesses),
-        cmocka_unit_test(test_bench__lost_device_says_so),
-        cmocka_unit_test(test_bench__state_is_read_once_between_tests),
+        cmocka_unit_test(test_session__l1_that_global_loads_skip_is_unsupported_with_a_reason),
+        cmocka_unit_test(test_session__same_seed_same_record),
+        cmocka_unit_test(test_session__points_name_their_orders_and_own_their_accesses),
+        cmocka_unit_test(test_session__lost_device_says_so),
+        cmocka_unit_test(test_session__state_is_read_once_between_tests),
         cmocka_unit_test(test_chase__results_are_ranks_of_what_is_filed),
     };
 

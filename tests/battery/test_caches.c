@@ -33,13 +33,13 @@ static void test_line__lines_of_the_paper_are_kept_for_later_tests(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(caches); i++) {
         struct pb_recording recording;
-        struct pb_bench bench;
+        struct pb_session session;
 
-        rig_open(caches[i].profile, NULL, &bench);
-        rig_run(&bench, caches[i].test, &recording);
-        assert_int_equal(bench.hints[caches[i].cache].line_bytes, caches[i].line_bytes);
+        rig_open(caches[i].profile, NULL, &session);
+        rig_run(&session, caches[i].test, &recording);
+        assert_int_equal(session.hints[caches[i].cache].line_bytes, caches[i].line_bytes);
         pb_recording_clear(&recording);
-        pb_bench_close(&bench);
+        pb_session_close(&session);
     }
 }
 
@@ -95,16 +95,16 @@ static void test_sets__large_l2_is_unsupported_with_a_reason(void **state)
 {
     struct pb_recording recording;
     struct pb_state states[2];
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("h200", NULL, &bench);
-    assert_int_equal(pb_bench_run(&bench, pb_test_find("l2_sets"), &recording, states, NULL),
+    rig_open("h200", NULL, &session);
+    assert_int_equal(pb_session_run(&session, pb_test_find("l2_sets"), &recording, states, NULL),
                      PB_OK);
     assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
     assert_non_null(strstr(recording.message, "too large"));
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* The period of L2's sets is 1024 lines of 32 byte (M16 4.6). */
@@ -179,21 +179,21 @@ static void test_policy__edge_that_is_a_little_low_shows_the_same_set(void **sta
 {
     uint64_t lines[64] = {0};
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
     for (uint64_t low = 1; low <= 3; low++) {
-        rig_open("gtx560ti", NULL, &bench);
-        rig_run(&bench, "l1_capacity", &recording);
+        rig_open("gtx560ti", NULL, &session);
+        rig_run(&session, "l1_capacity", &recording);
         pb_recording_clear(&recording);
-        bench.hints[PB_CACHE_L1].edge_bytes -= low * 128;
-        rig_run(&bench, "l1_policy", &recording);
+        session.hints[PB_CACHE_L1].edge_bytes -= low * 128;
+        rig_run(&session, "l1_policy", &recording);
         assert_int_equal(distinct_lines(&recording, rig_find(&recording, "victim", NULL), lines),
                          5);
         for (size_t i = 0; i < 5; i++)
             assert_int_equal(lines[i] % 32, 0);
         pb_recording_clear(&recording);
-        pb_bench_close(&bench);
+        pb_session_close(&session);
     }
 }
 
@@ -229,7 +229,7 @@ static const char wide_plru[] =
 /* What a replay needs of the loads before the record is in the point. */
 static void test_points__say_what_went_before(void **state)
 {
-    struct pb_bench bench;
+    struct pb_session session;
     struct pb_recording recording;
     const struct pb_point *point;
     size_t words = 0, at = 0;
@@ -249,8 +249,8 @@ static void test_points__say_what_went_before(void **state)
     assert_string_equal(point->warm_path, "global_cg");
     pb_recording_clear(&recording);
 
-    rig_open_drawn(wide_plru, "", "", &bench);
-    rig_run(&bench, "l1_policy", &recording);
+    rig_open_custom(wide_plru, "", "", &session);
+    rig_run(&session, "l1_policy", &recording);
     while ((point = rig_next(&recording, "members", NULL, &at)) != NULL) {
         if (strcmp(point->order, "random_words") != 0)
             continue;
@@ -260,7 +260,7 @@ static void test_points__say_what_went_before(void **state)
     }
     assert_true(words > 0);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* M16 4.3: Kepler's read-only data and textures share a cache; Fermi's L1 and textures do not. */
@@ -324,20 +324,20 @@ static void test_sharing__what_is_not_warm_stays_on_one_sm(void **state)
 {
     struct pb_device_ops counting;
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("h200", NULL, &bench);
-    counting = *bench.device->ops;
+    rig_open("h200", NULL, &session);
+    counting = *session.device->ops;
     simulated_chases = counting.chases;
     counting.chases = count_confined;
-    bench.device->ops = &counting;
+    session.device->ops = &counting;
     confined = confined_cold = 0;
-    rig_run(&bench, "cache_sharing", &recording);
+    rig_run(&session, "cache_sharing", &recording);
     assert_true(confined > 0);
     assert_int_equal(confined_cold, 0);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* The simulator's blocks keep 16 byte of two rows in one sector, which is the line here. */

@@ -1,4 +1,4 @@
-/* Lines of one set by eviction, on drawn caches whose index the finder does not know. */
+/* Lines of one set by eviction, on random caches whose index the finder does not know. */
 #include <stdio.h>
 
 #include "battery/eviction.h"
@@ -29,17 +29,17 @@ static unsigned set_of(uint64_t address)
     return set;
 }
 
-/* A search that knows the drawn L1's edge and line. */
-static void begin(int ways, const char *policy, struct pb_bench *bench,
+/* A search that knows the L1's edge and line. */
+static void begin(int ways, const char *policy, struct pb_session *session,
                   struct pb_recording *recording, struct pb_search *search)
 {
     struct pb_error err;
-    char drawn[1024];
+    char text[1024];
 
-    snprintf(drawn, sizeof(drawn), caches, ways, policy);
+    snprintf(text, sizeof(text), caches, ways, policy);
     *recording = (struct pb_recording){.sm_id = -1};
-    rig_open_drawn(drawn, TLB, "", bench);
-    assert_int_equal(pb_search_from_hints(bench, PB_CACHE_L1, search, recording, &err), PB_OK);
+    rig_open_custom(text, TLB, "", session);
+    assert_int_equal(pb_search_from_hints(session, PB_CACHE_L1, search, recording, &err), PB_OK);
 }
 
 static void check_group(int ways, const char *policy)
@@ -47,11 +47,11 @@ static void check_group(int ways, const char *policy)
     struct pb_recording recording;
     struct pb_eviction_group group;
     struct pb_search search;
-    struct pb_bench bench;
+    struct pb_session session;
     struct pb_error err;
 
-    begin(ways, policy, &bench, &recording, &search);
-    assert_int_equal(pb_eviction_group_find(&bench, &search, &recording, &group, &err), PB_OK);
+    begin(ways, policy, &session, &recording, &search);
+    assert_int_equal(pb_eviction_group_find(&session, &search, &recording, &group, &err), PB_OK);
     assert_int_equal(group.count, ways + 1);
     for (size_t i = 1; i < group.count; i++) {
         assert_int_equal(set_of(group.offset_bytes[i]), set_of(group.offset_bytes[0]));
@@ -60,7 +60,7 @@ static void check_group(int ways, const char *policy)
             assert_true(group.offset_bytes[i] != group.offset_bytes[k]);
     }
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_eviction__finds_lines_of_one_set_of_a_hashed_cache(void **state)
@@ -76,16 +76,16 @@ static void check_no_group(const char *policy, bool is_of_one_line)
     struct pb_recording recording;
     struct pb_eviction_group group;
     struct pb_search search;
-    struct pb_bench bench;
+    struct pb_session session;
     struct pb_error err;
 
-    begin(4, policy, &bench, &recording, &search);
+    begin(4, policy, &session, &recording, &search);
     if (is_of_one_line)
         search.fits_bytes = search.stride_bytes;
-    assert_int_equal(pb_eviction_group_find(&bench, &search, &recording, &group, &err),
+    assert_int_equal(pb_eviction_group_find(&session, &search, &recording, &group, &err),
                      PB_NOT_FOUND);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* Chance evicts now these lines, now others: nothing is stated. */

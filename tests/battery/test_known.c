@@ -27,7 +27,7 @@ static void test_clock_overhead__cycles_of_the_paper(void **state)
 }
 
 /* Both clocks of one spin: the GTX 980 runs at 1,279 MHz, or half of that. */
-static void test_clock_calibration__tells_the_frequency(void **state)
+static void test_clock_calibration__measures_the_frequency(void **state)
 {
     static const char *const faults[] = {NULL, "clock=0.5"};
 
@@ -35,12 +35,12 @@ static void test_clock_calibration__tells_the_frequency(void **state)
     for (size_t i = 0; i < COUNT(faults); i++) {
         struct pb_recording recording;
         const struct pb_matrix *matrix = &recording.matrix;
-        struct pb_bench bench;
+        struct pb_session session;
         size_t first[] = {0, 0}, last[] = {0, 0};
         double cycles, ns;
 
-        rig_open("gtx980", faults[i], &bench);
-        rig_run(&bench, "clock_calibration", &recording);
+        rig_open("gtx980", faults[i], &session);
+        rig_run(&session, "clock_calibration", &recording);
         last[0] = matrix->axes[0].length - 1;
         first[1] = last[1] = rig_label(&matrix->axes[1], "cycles");
         cycles = rig_value(matrix, last) - rig_value(matrix, first);
@@ -48,7 +48,7 @@ static void test_clock_calibration__tells_the_frequency(void **state)
         ns = rig_value(matrix, last) - rig_value(matrix, first);
         assert_true(fabs(1e3 * cycles / ns / (i == 0 ? 1279 : 639.5) - 1) < 1e-3);
         pb_recording_clear(&recording);
-        pb_bench_close(&bench);
+        pb_session_close(&session);
     }
 }
 
@@ -67,13 +67,13 @@ static void test_capacity__of_the_other_paths(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(caches); i++) {
         struct pb_recording recording;
-        struct pb_bench bench;
+        struct pb_session session;
 
-        rig_open(caches[i].profile, NULL, &bench);
-        rig_run(&bench, caches[i].test, &recording);
-        assert_int_equal(bench.hints[caches[i].cache].edge_bytes, caches[i].edge_bytes);
+        rig_open(caches[i].profile, NULL, &session);
+        rig_run(&session, caches[i].test, &recording);
+        assert_int_equal(session.hints[caches[i].cache].edge_bytes, caches[i].edge_bytes);
         pb_recording_clear(&recording);
-        pb_bench_close(&bench);
+        pb_session_close(&session);
     }
 }
 
@@ -220,7 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock_overhead__cycles_of_the_paper),
-        cmocka_unit_test(test_clock_calibration__tells_the_frequency),
+        cmocka_unit_test(test_clock_calibration__measures_the_frequency),
         cmocka_unit_test(test_capacity__of_the_other_paths),
         cmocka_unit_test(test_sets__of_the_other_paths),
         cmocka_unit_test(test_policy__of_the_other_paths_never_hits_in_passes),

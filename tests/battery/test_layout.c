@@ -14,9 +14,9 @@ enum { SMS = 8 };
 static const uint32_t gpc[SMS] = {0, 0, 1, 1, 0, 1, 1, 1};
 static const uint32_t tpc[SMS] = {0, 0, 1, 1, 2, 3, 3, 4};
 
-static void open_uneven(struct pb_bench *bench_out)
+static void open_uneven(struct pb_session *session_out)
 {
-    rig_open_drawn(
+    rig_open_custom(
         "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
         " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 16, \"index\": {\"kind\":"
         " \"modulo\"}, \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}",
@@ -27,7 +27,7 @@ static void open_uneven(struct pb_bench *bench_out)
         " \"layout\": {\"tpc_slowdown\": 1.5, \"gpc_slowdown\": 1.1,"
         " \"constant_slowdown\": 0.95,"
         " \"cluster_max\": 4}",
-        bench_out);
+        session_out);
 }
 
 /* Every cluster is of one GPC, and over all launches each two SMs of a GPC that can meet have met.
@@ -37,12 +37,12 @@ static void test_clusters__meet_within_a_gpc_only(void **state)
     bool met[SMS][SMS] = {{false}};
     struct pb_recording recording;
     const struct pb_matrix *matrix = &recording.matrix;
-    struct pb_bench bench;
+    struct pb_session session;
     size_t ranks;
 
     (void)state;
-    open_uneven(&bench);
-    rig_run(&bench, "sm_clusters", &recording);
+    open_uneven(&session);
+    rig_run(&session, "sm_clusters", &recording);
     ranks = matrix->axes[3].length;
     for (size_t i = 0; i < pb_matrix_size(matrix); i++)
         for (size_t k = i / ranks * ranks; k < i; k++)
@@ -54,7 +54,7 @@ static void test_clusters__meet_within_a_gpc_only(void **state)
     assert_true(met[1][0] || met[0][1]);
     assert_true(met[4][0] || met[0][4] || met[4][1] || met[1][4]);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* The root of an SM among those that it met, directly or through others. */
@@ -70,12 +70,12 @@ static void test_clusters__larger_than_a_tpc_link_every_sm_to_its_gpc(void **sta
 {
     struct pb_recording recording;
     const struct pb_matrix *matrix = &recording.matrix;
-    struct pb_bench bench;
+    struct pb_session session;
     size_t met[132], gpcs = 0, ranks, of_size;
 
     (void)state;
-    rig_open("h200", NULL, &bench);
-    rig_run(&bench, "sm_clusters", &recording);
+    rig_open("h200", NULL, &session);
+    rig_run(&session, "sm_clusters", &recording);
     ranks = matrix->axes[3].length;
     of_size = pb_matrix_size(matrix) / matrix->axes[0].length;
     for (size_t sm = 0; sm < COUNT(met); sm++)
@@ -90,7 +90,7 @@ static void test_clusters__larger_than_a_tpc_link_every_sm_to_its_gpc(void **sta
         gpcs += met[sm] == sm;
     assert_int_equal(gpcs, 8);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* Clusters of two are whole TPCs, always the same ones. */
@@ -98,17 +98,17 @@ static void test_clusters__of_two_are_always_the_same(void **state)
 {
     struct pb_recording recording;
     const struct pb_matrix *matrix = &recording.matrix;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    open_uneven(&bench);
-    rig_run(&bench, "sm_clusters", &recording);
+    open_uneven(&session);
+    rig_run(&session, "sm_clusters", &recording);
     assert_float_equal(matrix->axes[0].values[0], 2, 0);
     for (size_t i = 0; i < pb_matrix_size(matrix) / matrix->axes[0].length; i += 16)
         if (!isnan(matrix->values[i]))
             assert_int_equal(tpc[(size_t)matrix->values[i]], tpc[(size_t)matrix->values[i + 1]]);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* Clusters of 8 CTAs do not exist here: their places stay empty, the others are filled. */
@@ -116,18 +116,18 @@ static void test_clusters__sizes_that_do_not_exist_stay_empty(void **state)
 {
     struct pb_recording recording;
     const struct pb_matrix *matrix = &recording.matrix;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    open_uneven(&bench);
-    rig_run(&bench, "sm_clusters", &recording);
+    open_uneven(&session);
+    rig_run(&session, "sm_clusters", &recording);
     for (size_t size = 0; size < matrix->axes[0].length; size++) {
         const size_t at[] = {size, 0, 0, 0};
 
         assert_int_equal(isnan(rig_value(matrix, at)), matrix->axes[0].values[size] > 4);
     }
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_pairs__share_a_tpc_or_a_gpc_or_nothing(void **state)
@@ -135,11 +135,11 @@ static void test_pairs__share_a_tpc_or_a_gpc_or_nothing(void **state)
     static const char *const kinds[] = {"read", "write", "atomic", "constant", "translate"};
     struct pb_recording recording;
     const struct pb_matrix *matrix = &recording.matrix;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    open_uneven(&bench);
-    rig_run(&bench, "sm_pairs", &recording);
+    open_uneven(&session);
+    rig_run(&session, "sm_pairs", &recording);
     for (size_t i = 0; i < COUNT(kinds) * SMS * SMS; i++) {
         size_t at[] = {rig_label(&matrix->axes[0], kinds[i / SMS / SMS]), i / SMS % SMS, i % SMS};
         size_t alone[] = {at[0], at[1], at[1]};
@@ -150,7 +150,7 @@ static void test_pairs__share_a_tpc_or_a_gpc_or_nothing(void **state)
         assert_true(fabs(ratio - expected) < 0.01);
     }
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 /* The simulated device's own primitives, and its operations with some of them replaced. */
 struct short_device {
-    struct pb_bench bench;
+    struct pb_session session;
     const struct pb_device_ops *own;
     struct pb_device_ops ops;
 };
@@ -46,26 +46,26 @@ static enum pb_status broken_study(struct pb_device *device, const struct pb_stu
 
 static void open_short(struct short_device *device_out)
 {
-    rig_open("c2070", NULL, &device_out->bench);
-    device_out->own = device_out->bench.device->ops;
+    rig_open("c2070", NULL, &device_out->session);
+    device_out->own = device_out->session.device->ops;
     device_out->ops = *device_out->own;
     device_out->ops.study = short_study;
     device_out->ops.pattern = short_pattern;
-    device_out->bench.device->ops = &device_out->ops;
+    device_out->session.device->ops = &device_out->ops;
 }
 
 static void close_short(struct short_device *device)
 {
-    device->bench.device->ops = device->own;
-    pb_bench_close(&device->bench);
+    device->session.device->ops = device->own;
+    pb_session_close(&device->session);
 }
 
 static void run(struct short_device *device, const char *test, struct pb_recording *recording_out)
 {
     struct pb_state states[2];
 
-    assert_int_equal(pb_bench_run(&device->bench, pb_test_find(test), recording_out, states, NULL),
-                     PB_OK);
+    assert_int_equal(
+        pb_session_run(&device->session, pb_test_find(test), recording_out, states, NULL), PB_OK);
 }
 
 static void test_memory_integrity__without_room_is_unsupported(void **state)
@@ -89,7 +89,7 @@ static void test_tlb_remap__without_room_for_a_block_is_unsupported(void **state
 
     (void)state;
     open_short(&device);
-    device.bench.info.memory_free_bytes = (uint64_t)16 << 20;
+    device.session.info.memory_free_bytes = (uint64_t)16 << 20;
     run(&device, "tlb_remap", &recording);
     assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
     assert_non_null(strstr(recording.message, "too little free memory: 16777216 bytes"));
@@ -131,7 +131,7 @@ static void test_spill__keeps_what_found_room(void **state)
 
         assert_true(isnan(rig_value(matrix, lacks)));
         assert_true(rig_value(matrix, fits) > 0 ||
-                    matrix->axes[0].values[t] > device.bench.info.max_threads_per_cta);
+                    matrix->axes[0].values[t] > device.session.info.max_threads_per_cta);
     }
     pb_recording_clear(&recording);
     close_short(&device);
@@ -207,7 +207,7 @@ static void test_links__without_room_for_any_are_unsupported(void **state)
     link_bytes_max = 0;
     open_short(&device);
     device.ops.link = short_link;
-    device.bench.links.barrier = meet_two;
+    device.session.links.barrier = meet_two;
     for (size_t i = 0; i < COUNT(tests); i++) {
         run(&device, tests[i], &recording);
         assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
@@ -241,7 +241,7 @@ static void check_picky(const char *test, size_t expected, const char *message)
 
     open_short(&device);
     device.ops.link = picky_link;
-    device.bench.links.barrier = meet_two;
+    device.session.links.barrier = meet_two;
     run(&device, test, &recording);
     assert_int_equal(recording.outcome, PB_TEST_OK);
     if (strstr(recording.message, message) == NULL)

@@ -26,17 +26,17 @@ static void test_global__every_direction_reaches_the_bandwidth(void **state)
 static void test_global__the_fastest_copy_is_kept_for_later_tests(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("gtx780", NULL, &bench);
-    rig_run(&bench, "global_copy", &recording);
-    assert_true(bench.best_copy_bytes_per_s > 0.98 * 215.92e9);
+    rig_open("gtx780", NULL, &session);
+    rig_run(&session, "global_copy", &recording);
+    assert_true(session.best_copy_bytes_per_s > 0.98 * 215.92e9);
     for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i++)
-        assert_true(!(recording.matrix.values[i] > bench.best_copy_bytes_per_s));
-    assert_true(bench.best_copy.cta_size * bench.best_copy.ilp >= 32);
+        assert_true(!(recording.matrix.values[i] > session.best_copy_bytes_per_s));
+    assert_true(session.best_copy.cta_size * session.best_copy.ilp >= 32);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* More CTAs than an SM holds are left out, not failed. */
@@ -197,78 +197,78 @@ static double pass_on(const struct pb_recording *recording, const char *phase, i
     while ((point = rig_next(recording, phase, NULL, &at)) != NULL)
         if (point->sm_id == sm)
             return (double)point->total_cycles / (double)point->timed;
-    fail_msg("no lap of SM %lld", (long long)sm);
+    fail_msg("no pass of SM %lld", (long long)sm);
     return NAN;
 }
 
 static void test_sm_latency__a_slow_sm_stands_out(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("gtx560ti", "sm_slow=3:1.5", &bench);
-    rig_run(&bench, "sm_latency", &recording);
-    assert_int_equal(recording.series.point_count, 2 * bench.info.sm_count);
-    for (int64_t sm = 0; sm < bench.info.sm_count; sm++) {
+    rig_open("gtx560ti", "sm_slow=3:1.5", &session);
+    rig_run(&session, "sm_latency", &recording);
+    assert_int_equal(recording.series.point_count, 2 * session.info.sm_count);
+    for (int64_t sm = 0; sm < session.info.sm_count; sm++) {
         double factor = sm == 3 ? 1.5 : 1;
 
         assert_true(fabs(pass_on(&recording, "l1", sm) - 96 * factor) < 1);
         assert_true(pass_on(&recording, "l2", sm) > 0.95 * 351 * factor);
     }
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_sm_caches__an_sm_with_a_small_l1_stands_out(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("gtx560ti", "sm_l1_size=3:0.75", &bench);
-    rig_run(&bench, "l1_capacity", &recording);
+    rig_open("gtx560ti", "sm_l1_size=3:0.75", &session);
+    rig_run(&session, "l1_capacity", &recording);
     pb_recording_clear(&recording);
-    rig_run(&bench, "sm_caches", &recording);
-    for (int64_t sm = 0; sm < bench.info.sm_count; sm++) {
+    rig_run(&session, "sm_caches", &recording);
+    for (int64_t sm = 0; sm < session.info.sm_count; sm++) {
         double cycles = pass_on(&recording, "l1_fits", sm);
 
         assert_true(sm == 3 ? cycles > 120 : fabs(cycles - 96) < 1);
         assert_true(fabs(pass_on(&recording, "shared", sm) - pass_on(&recording, "shared", 0)) < 1);
     }
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_sm_caches__an_sm_with_a_small_constant_cache_stands_out(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("h200", "sm_l1_size=3:0.5", &bench);
-    rig_run(&bench, "constant_capacity", &recording);
+    rig_open("h200", "sm_l1_size=3:0.5", &session);
+    rig_run(&session, "constant_capacity", &recording);
     pb_recording_clear(&recording);
-    rig_run(&bench, "sm_caches", &recording);
-    for (int64_t sm = 1; sm < bench.info.sm_count; sm++) {
+    rig_run(&session, "sm_caches", &recording);
+    for (int64_t sm = 1; sm < session.info.sm_count; sm++) {
         double own = pass_on(&recording, "constant_fits", sm);
         double first = pass_on(&recording, "constant_fits", 0);
 
         assert_true(sm == 3 ? own > 1.2 * first : fabs(own - first) < 1);
     }
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_sm_caches__an_sm_with_slow_banks_stands_out(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
     size_t conflicts = 0;
 
     (void)state;
-    rig_open("gtx560ti", "sm_conflict=5:1.5", &bench);
-    rig_run(&bench, "sm_caches", &recording);
+    rig_open("gtx560ti", "sm_conflict=5:1.5", &session);
+    rig_run(&session, "sm_caches", &recording);
     for (size_t i = 0; i < recording.series.point_count; i++) {
         const struct pb_point *point = &recording.series.points[i];
         double cycles;
@@ -280,10 +280,10 @@ static void test_sm_caches__an_sm_with_slow_banks_stands_out(void **state)
         assert_true(fabs(cycles - (point->sm_id == 5 ? 50 + 1.5 * 1159 : 1209)) < 3);
         conflicts++;
     }
-    assert_int_equal(conflicts, 3 * bench.info.sm_count);
+    assert_int_equal(conflicts, 3 * session.info.sm_count);
     assert_true(fabs(pass_on(&recording, "shared", 5) - pass_on(&recording, "shared", 0)) < 1);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* On the H200 of the simulator half of the lines are on the far side of each SM, for atomics. */
@@ -314,33 +314,33 @@ static void test_l2_map__atomics_see_two_sides(void **state)
 static void test_host_link__a_narrow_link_shows(void **state)
 {
     struct pb_recording healthy, narrow;
-    struct pb_bench bench;
+    struct pb_session session;
     size_t at[] = {0, 0, 0};
 
     (void)state;
     rig_record("gtx780", "host_link", &healthy);
-    rig_open("gtx780", "pcie_width=8", &bench);
-    rig_run(&bench, "host_link", &narrow);
+    rig_open("gtx780", "pcie_width=8", &session);
+    rig_run(&session, "host_link", &narrow);
     at[1] = rig_label(&healthy.matrix.axes[1], "pinned");
     at[2] = rig_at(&healthy.matrix.axes[2], 256 << 20);
     assert_true(fabs(rig_value(&narrow.matrix, at) / rig_value(&healthy.matrix, at) - 0.5) < 0.02);
     pb_recording_clear(&healthy);
     pb_recording_clear(&narrow);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_host_link__quick_leaves_out_the_largest(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("gtx780", NULL, &bench);
-    bench.battery = PB_QUICK;
-    rig_run(&bench, "host_link", &recording);
+    rig_open("gtx780", NULL, &session);
+    session.battery = PB_QUICK;
+    rig_run(&session, "host_link", &recording);
     assert_int_equal(recording.matrix.axes[2].length, 4);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_host_latency__the_least_is_not_above_the_median(void **state)
@@ -377,14 +377,14 @@ static void test_peer_link__every_device_that_can_be_reached_has_values(void **s
 static void test_sustain__a_throttling_device_slows_down_in_time(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
     const struct pb_matrix *matrix = &recording.matrix;
     size_t rows, columns;
 
     (void)state;
-    rig_open("gtx780", "throttle=0.5@1", &bench);
-    bench.sustain_seconds = 3;
-    rig_run(&bench, "sustained_load", &recording);
+    rig_open("gtx780", "throttle=0.5@1", &session);
+    session.sustain_seconds = 3;
+    rig_run(&session, "sustained_load", &recording);
     rows = matrix->axes[0].length;
     assert_true(rows >= 30); /* 10 a second */
     assert_true(matrix->axes[0].values[rows - 1] >= 3);
@@ -395,21 +395,21 @@ static void test_sustain__a_throttling_device_slows_down_in_time(void **state)
     for (size_t i = 1; i < rows; i++)
         assert_true(matrix->axes[0].values[i] - matrix->axes[0].values[i - 1] <= 0.1);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* Of one sick SM, which every slice names that saw it; words are all compared. */
 static void test_sustain__compares_computations_and_words(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
     const struct pb_matrix *matrix = &recording.matrix;
     size_t rows, named = 0, at[2];
 
     (void)state;
-    rig_open("h200", "compute_flip=17:0.05", &bench);
-    bench.sustain_seconds = 0.5;
-    rig_run(&bench, "sustained_load", &recording);
+    rig_open("h200", "compute_flip=17:0.05", &session);
+    session.sustain_seconds = 0.5;
+    rig_run(&session, "sustained_load", &recording);
     rows = matrix->axes[0].length;
     for (size_t row = 0; row < rows; row++) {
         at[0] = row;
@@ -428,45 +428,45 @@ static void test_sustain__compares_computations_and_words(void **state)
     assert_true(named > rows / 3);
     assert_non_null(strstr(recording.message, "SM 17"));
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
-static void test_memory_integrity__a_flipped_bit_is_told(void **state)
+static void test_memory_integrity__a_flipped_bit_is_reported(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("gtx780", NULL, &bench);
-    rig_run(&bench, "memory_integrity", &recording);
+    rig_open("gtx780", NULL, &session);
+    rig_run(&session, "memory_integrity", &recording);
     assert_int_equal(recording.matrix.values[0], 256 << 20);
     assert_int_equal(recording.matrix.values[1], 0);
     assert_true(isnan(recording.matrix.values[2]));
     assert_string_equal(recording.message, "");
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 
-    rig_open("gtx780", "bitflip=1e-6", &bench);
-    rig_run(&bench, "memory_integrity", &recording);
+    rig_open("gtx780", "bitflip=1e-6", &session);
+    rig_run(&session, "memory_integrity", &recording);
     assert_true(recording.matrix.values[1] > 0);
     assert_true(recording.matrix.values[2] > 0);
     assert_non_null(strstr(recording.message, "words differ"));
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static void test_memory_integrity__full_takes_all_that_is_free(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("gtx780", NULL, &bench);
-    bench.battery = PB_FULL;
-    rig_run(&bench, "memory_integrity", &recording);
-    assert_true(recording.matrix.values[0] > 0.5 * (double)bench.info.memory_free_bytes);
+    rig_open("gtx780", NULL, &session);
+    session.battery = PB_FULL;
+    rig_run(&session, "memory_integrity", &recording);
+    assert_true(recording.matrix.values[0] > 0.5 * (double)session.info.memory_free_bytes);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 int main(void)
@@ -491,7 +491,7 @@ int main(void)
         cmocka_unit_test(test_peer_link__every_device_that_can_be_reached_has_values),
         cmocka_unit_test(test_sustain__a_throttling_device_slows_down_in_time),
         cmocka_unit_test(test_sustain__compares_computations_and_words),
-        cmocka_unit_test(test_memory_integrity__a_flipped_bit_is_told),
+        cmocka_unit_test(test_memory_integrity__a_flipped_bit_is_reported),
         cmocka_unit_test(test_memory_integrity__full_takes_all_that_is_free),
     };
 

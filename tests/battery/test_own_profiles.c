@@ -21,17 +21,17 @@ static void test_search__a_cache_of_256_bytes_has_an_edge(void **state)
         " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 8, \"index\": {\"kind\": \"modulo\"},"
         " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &bench);
-    rig_run(&bench, "l1_capacity", &recording);
-    assert_int_equal(bench.hints[PB_CACHE_L1].edge_bytes, 256);
+    rig_open_custom(caches, TLB, "", &session);
+    rig_run(&session, "l1_capacity", &recording);
+    assert_int_equal(session.hints[PB_CACHE_L1].edge_bytes, 256);
     pb_recording_clear(&recording);
-    rig_run(&bench, "l1_line", &recording);
-    assert_int_equal(bench.hints[PB_CACHE_L1].line_bytes, 32);
+    rig_run(&session, "l1_line", &recording);
+    assert_int_equal(session.hints[PB_CACHE_L1].line_bytes, 32);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /*
@@ -51,17 +51,17 @@ static void test_search__a_set_of_neighbours_leaves_room_for_short_strides(void 
     static const char *const tests[] = {"l1_line", "l1_sets", "l1_policy", "l1_alignment",
                                         "classic_saavedra"};
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &bench);
+    rig_open_custom(caches, TLB, "", &session);
     for (size_t i = 0; i < COUNT(tests); i++) {
-        rig_run(&bench, tests[i], &recording);
+        rig_run(&session, tests[i], &recording);
         pb_recording_clear(&recording);
     }
-    assert_int_equal(bench.hints[PB_CACHE_L1].edge_bytes, 4 * 128);
-    assert_int_equal(bench.hints[PB_CACHE_L1].line_bytes, 128);
-    pb_bench_close(&bench);
+    assert_int_equal(session.hints[PB_CACHE_L1].edge_bytes, 4 * 128);
+    assert_int_equal(session.hints[PB_CACHE_L1].line_bytes, 128);
+    pb_session_close(&session);
 }
 
 /*
@@ -75,21 +75,21 @@ static void test_search__spikes_that_look_like_misses_do_not_move_the_edge(void 
         " \"sector_bytes\": 64, \"sets\": 768, \"ways\": 24, \"index\": {\"kind\": \"modulo\"},"
         " \"policy\": {\"kind\": \"plru\"}, \"latency_cycles\": 302}";
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB,
-                   ", \"noise\": {\"jitter_cycles\": 2, \"spike_probability\": 1e-4,"
-                   " \"spike_cycles\": 193}",
-                   &bench);
-    rig_run(&bench, "l2_capacity", &recording);
-    assert_int_equal(bench.hints[PB_CACHE_L2].edge_bytes, 64 * 768 * 24);
+    rig_open_custom(caches, TLB,
+                    ", \"noise\": {\"jitter_cycles\": 2, \"spike_probability\": 1e-4,"
+                    " \"spike_cycles\": 193}",
+                    &session);
+    rig_run(&session, "l2_capacity", &recording);
+    assert_int_equal(session.hints[PB_CACHE_L2].edge_bytes, 64 * 768 * 24);
     assert_true(recording.series.point_count < 250);
     pb_recording_clear(&recording);
-    rig_run(&bench, "l2_line", &recording);
-    assert_int_equal(bench.hints[PB_CACHE_L2].line_bytes, 64);
+    rig_run(&session, "l2_line", &recording);
+    assert_int_equal(session.hints[PB_CACHE_L2].line_bytes, 64);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /*
@@ -107,7 +107,7 @@ static void test_search__a_small_l2_before_another_cache_has_its_own_edge(void *
     (void)state;
     for (size_t i = 0; i < COUNT(sets); i++) {
         struct pb_recording recording;
-        struct pb_bench bench;
+        struct pb_session session;
         char caches[1024];
 
         snprintf(caches, sizeof(caches),
@@ -116,11 +116,11 @@ static void test_search__a_small_l2_before_another_cache_has_its_own_edge(void *
                  " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
                  " \"latency_cycles\": 348}",
                  l2, sets[i]);
-        rig_open_drawn(caches, TLB, "", &bench);
-        rig_run(&bench, "l2_capacity", &recording);
-        assert_int_equal(bench.hints[PB_CACHE_L2].edge_bytes, 64 * 256 * 5);
+        rig_open_custom(caches, TLB, "", &session);
+        rig_run(&session, "l2_capacity", &recording);
+        assert_int_equal(session.hints[PB_CACHE_L2].edge_bytes, 64 * 256 * 5);
         pb_recording_clear(&recording);
-        pb_bench_close(&bench);
+        pb_session_close(&session);
     }
 }
 
@@ -136,7 +136,7 @@ static void test_search__few_misses_of_a_drawing_policy_are_enough(void **state)
     (void)state;
     for (unsigned ways = 80; ways <= 96; ways++) {
         struct pb_recording recording;
-        struct pb_bench bench;
+        struct pb_session session;
         char caches[1024];
 
         snprintf(caches, sizeof(caches),
@@ -145,11 +145,11 @@ static void test_search__few_misses_of_a_drawing_policy_are_enough(void **state)
                  " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"random\"},"
                  " \"latency_cycles\": 100}, %s",
                  ways, l2);
-        rig_open_drawn(caches, TLB, "", &bench);
-        rig_run(&bench, "texture_capacity", &recording);
-        assert_int_equal(bench.hints[PB_CACHE_TEXTURE].edge_bytes, 32 * 4 * ways);
+        rig_open_custom(caches, TLB, "", &session);
+        rig_run(&session, "texture_capacity", &recording);
+        assert_int_equal(session.hints[PB_CACHE_TEXTURE].edge_bytes, 32 * 4 * ways);
         pb_recording_clear(&recording);
-        pb_bench_close(&bench);
+        pb_session_close(&session);
     }
 }
 
@@ -168,14 +168,14 @@ static void test_bases__unequal_sets_move_the_edge(void **state)
         " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
     static const uint64_t fits_lines[] = {30, 29, 28, 31}; /* by the first line's set */
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
     const struct pb_point *point;
     uint64_t origin;
     size_t at = 0, fitting = 0, overflowing = 0;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &bench);
-    rig_run(&bench, "l1_alignment", &recording);
+    rig_open_custom(caches, TLB, "", &session);
+    rig_run(&session, "l1_alignment", &recording);
     origin = recording.series.points[0].base_address;
     while ((point = rig_next(&recording, "shifted", NULL, &at)) != NULL) {
         uint64_t set = (point->base_address - origin) / 128 % 4;
@@ -191,7 +191,7 @@ static void test_bases__unequal_sets_move_the_edge(void **state)
     assert_true(fitting >= 8 && overflowing >= 8);
     assert_non_null(strstr(recording.message, "3584 to 3968 bytes"));
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /*
@@ -212,20 +212,20 @@ static void test_constant__the_second_cache_has_its_own_line(void **state)
         " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": "
         "200}";
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &bench);
-    rig_run(&bench, "constant_line", &recording);
+    rig_open_custom(caches, TLB, "", &session);
+    rig_run(&session, "constant_line", &recording);
     pb_recording_clear(&recording);
-    rig_run(&bench, "constant_l15_capacity", &recording);
+    rig_run(&session, "constant_l15_capacity", &recording);
     pb_recording_clear(&recording);
-    rig_run(&bench, "constant_l15_line", &recording);
-    assert_int_equal(bench.hints[PB_CACHE_CONSTANT].line_bytes, 64);
-    assert_int_equal(bench.hints[PB_CACHE_CONSTANT_L15].edge_bytes, 16384);
-    assert_int_equal(bench.hints[PB_CACHE_CONSTANT_L15].line_bytes, 256);
+    rig_run(&session, "constant_l15_line", &recording);
+    assert_int_equal(session.hints[PB_CACHE_CONSTANT].line_bytes, 64);
+    assert_int_equal(session.hints[PB_CACHE_CONSTANT_L15].edge_bytes, 16384);
+    assert_int_equal(session.hints[PB_CACHE_CONSTANT_L15].line_bytes, 256);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /*
@@ -240,13 +240,13 @@ static void test_line__of_a_large_cache_is_looked_for_all_over(void **state)
         " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
     struct pb_recording recording;
     const struct pb_point *point;
-    struct pb_bench bench;
+    struct pb_session session;
     size_t at = 0, turns = 0;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &bench);
-    rig_run(&bench, "l2_line", &recording);
-    assert_int_equal(bench.hints[PB_CACHE_L2].line_bytes, 128);
+    rig_open_custom(caches, TLB, "", &session);
+    rig_run(&session, "l2_line", &recording);
+    assert_int_equal(session.hints[PB_CACHE_L2].line_bytes, 128);
     while ((point = rig_next(&recording, "overflow", NULL, &at)) != NULL) {
         for (size_t i = 1; i < point->count; i++) {
             bool missed = rig_cycles(&recording, point, i - 1) > 400;
@@ -259,7 +259,7 @@ static void test_line__of_a_large_cache_is_looked_for_all_over(void **state)
     }
     assert_true(turns >= 8);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 enum { PLRU_SETS = 16, PLRU_WAYS = 8, PLRU_LINES = PLRU_SETS * PLRU_WAYS };
@@ -288,9 +288,10 @@ static size_t lines_seen(const struct pb_recording *recording, const char *phase
     return count;
 }
 
-/* In passes that are all alike a tree lets the same half of a set miss; in drawn orders the rest.
+/* In passes that are all alike a tree lets the same half of a set miss; in shuffled orders the
+ * rest.
  */
-static void test_sets__drawn_orders_show_the_rest_of_a_tree(void **state)
+static void test_sets__shuffled_orders_show_the_rest_of_a_tree(void **state)
 {
     static const char *const caches =
         "{\"id\": \"l1\", \"paths\": [\"global_ca\"], \"line_bytes\": 128, \"sector_bytes\": 128,"
@@ -300,15 +301,15 @@ static void test_sets__drawn_orders_show_the_rest_of_a_tree(void **state)
         " \"sector_bytes\": 32, \"sets\": 1024, \"ways\": 8, \"index\": {\"kind\": \"modulo\"},"
         " \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 200}";
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, TLB, "", &bench);
-    rig_run(&bench, "l1_sets", &recording);
+    rig_open_custom(caches, TLB, "", &session);
+    rig_run(&session, "l1_sets", &recording);
     assert_true(lines_seen(&recording, "conflict") < PLRU_LINES * 3 / 4);
     assert_true(lines_seen(&recording, "conflict_shuffled") > PLRU_LINES * 9 / 10);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* The longest way from one miss to the next in a chase in order; 0: fewer than two misses. */
@@ -338,7 +339,7 @@ static void test_prefetch__what_runs_ahead_can_be_counted(void **state)
     for (size_t i = 0; i < COUNT(ahead_bytes); i++) {
         char caches[512];
         struct pb_recording recording;
-        struct pb_bench bench;
+        struct pb_session session;
         const struct pb_point *point;
 
         snprintf(caches, sizeof(caches),
@@ -347,15 +348,15 @@ static void test_prefetch__what_runs_ahead_can_be_counted(void **state)
                  " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
                  " \"latency_cycles\": 200, \"prefetch_bytes\": %llu}",
                  (unsigned long long)ahead_bytes[i]);
-        rig_open_drawn(caches, TLB, "", &bench);
-        rig_run(&bench, "prefetch", &recording);
+        rig_open_custom(caches, TLB, "", &session);
+        rig_run(&session, "prefetch", &recording);
         point = rig_find(&recording, "strided", "global_cg");
         assert_int_equal(point->stride_bytes, 32);
         assert_int_equal(miss_distance(&recording, point, 400), 32 + ahead_bytes[i]);
         point = rig_find(&recording, "random", "global_cg");
         assert_true(rig_count(&recording, point, 400, 600) > point->count / 8 * 7);
         pb_recording_clear(&recording);
-        pb_bench_close(&bench);
+        pb_session_close(&session);
     }
 }
 
@@ -364,7 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefetch__what_runs_ahead_can_be_counted),
         cmocka_unit_test(test_constant__the_second_cache_has_its_own_line),
-        cmocka_unit_test(test_sets__drawn_orders_show_the_rest_of_a_tree),
+        cmocka_unit_test(test_sets__shuffled_orders_show_the_rest_of_a_tree),
         cmocka_unit_test(test_line__of_a_large_cache_is_looked_for_all_over),
         cmocka_unit_test(test_bases__unequal_sets_move_the_edge),
         cmocka_unit_test(test_search__a_cache_of_256_bytes_has_an_edge),

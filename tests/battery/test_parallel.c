@@ -117,21 +117,21 @@ static void test_l2_side_read__one_side_is_not_found(void **state)
 {
     struct pb_recording recording;
     struct pb_state states[2];
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open_drawn(
+    rig_open_custom(
         "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"], \"line_bytes\": 128,"
         " \"sector_bytes\": 32, \"sets\": 4096, \"ways\": 16,"
         " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
         " \"latency_cycles\": 200}",
-        "", "", &bench);
-    assert_int_equal(pb_bench_run(&bench, pb_test_find("l2_side_read"), &recording, states, NULL),
-                     PB_OK);
+        "", "", &session);
+    assert_int_equal(
+        pb_session_run(&session, pb_test_find("l2_side_read"), &recording, states, NULL), PB_OK);
     assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
     assert_non_null(strstr(recording.message, "no two sides"));
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 static double kept_share(const struct pb_matrix *matrix, const char *access)
@@ -143,7 +143,7 @@ static double kept_share(const struct pb_matrix *matrix, const char *access)
     return (double)below / (double)matrix->axes[1].length;
 }
 
-static void test_l2_persistence__keeps_what_it_is_asked_to(void **state)
+static void test_l2_persistence__keeps_what_was_requested(void **state)
 {
     struct pb_recording recording;
 
@@ -193,11 +193,11 @@ static void test_compute_integrity__names_the_sm(void **state)
 {
     struct pb_recording recording;
     struct pb_matrix *matrix = &recording.matrix;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("h200", "compute_flip=17:0.05", &bench);
-    rig_run(&bench, "compute_integrity", &recording);
+    rig_open("h200", "compute_flip=17:0.05", &session);
+    rig_run(&session, "compute_integrity", &recording);
     for (size_t sm = 0; sm < 132; sm++) {
         bool is_wrong = cell(matrix, 0, sm, 1) > 0;
 
@@ -209,7 +209,7 @@ static void test_compute_integrity__names_the_sm(void **state)
     }
     assert_non_null(strstr(recording.message, "SM 17"));
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 int main(void)
@@ -221,7 +221,7 @@ int main(void)
         cmocka_unit_test(test_l2_side_read__by_the_side_of_each_sm),
         cmocka_unit_test(test_l2_side_read__one_side_is_not_found),
         cmocka_unit_test(test_atomic_sides__near_and_far_lines),
-        cmocka_unit_test(test_l2_persistence__keeps_what_it_is_asked_to),
+        cmocka_unit_test(test_l2_persistence__keeps_what_was_requested),
         cmocka_unit_test(test_large_read__is_that_of_dram),
         cmocka_unit_test(test_cluster_shared__covers_every_sm),
         cmocka_unit_test(test_compute_integrity__names_the_sm),

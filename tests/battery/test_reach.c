@@ -14,7 +14,7 @@ static const struct pb_point *pages(const struct pb_recording *recording, const 
     while ((point = rig_next(recording, phase, NULL, &at)) != NULL)
         if (point->footprint_bytes == n * point->stride_bytes)
             return point;
-    fail_msg("no walk over %llu pages", (unsigned long long)n);
+    fail_msg("no chase over %llu pages", (unsigned long long)n);
     return NULL;
 }
 
@@ -107,14 +107,14 @@ static void test_tlb__the_first_page_too_many_is_walked_at_every_stride(void **s
         " \"ways\": [17, 8, 8, 8, 8, 8, 8], \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": "
         "80}";
     static const char *const tests[] = {"tlb_reach", "tlb_remap"};
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, tlbs, "", &bench);
+    rig_open_custom(caches, tlbs, "", &session);
     for (size_t i = 0; i < COUNT(tests); i++) {
         struct pb_recording recording;
 
-        rig_run(&bench, tests[i], &recording);
+        rig_run(&session, tests[i], &recording);
         assert_true(fabs(pages_median(&recording, "stride2", 520) - 200) <= 1);
         assert_true(pages_median(&recording, "stride2", 521) > 0);
         for (uint64_t sets = 1; sets <= 7; sets++) { /* they overflow one after another */
@@ -125,10 +125,10 @@ static void test_tlb__the_first_page_too_many_is_walked_at_every_stride(void **s
         assert_true(fabs(pages_median(&recording, "stride32", 72) - 280) <= 1);
         pb_recording_clear(&recording);
     }
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
-/* Pages of 64 KiB: sixteen entries reach 1 MiB, which strides of 2 MiB cannot tell. */
+/* Pages of 64 KiB: sixteen entries reach 1 MiB, which strides of 2 MiB cannot show. */
 static void test_tlb__small_pages_show_at_fine_strides(void **state)
 {
     static const char *const caches =
@@ -139,16 +139,16 @@ static void test_tlb__small_pages_show_at_fine_strides(void **state)
         "{\"id\": \"tlb\", \"page_bytes\": 65536, \"entry_span_bytes\": 65536, \"ways\": 16,"
         " \"policy\": {\"kind\": \"lru\"}, \"penalty_cycles\": 80}";
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open_drawn(caches, tlbs, "", &bench);
-    rig_run(&bench, "tlb_reach", &recording);
+    rig_open_custom(caches, tlbs, "", &session);
+    rig_run(&session, "tlb_reach", &recording);
     assert_true(fabs(pages_median(&recording, "fine64k", 16) - 200) <= 1);
     assert_true(fabs(pages_median(&recording, "fine64k", 17) - 280) <= 1);
     assert_true(fabs(pages_median(&recording, "fine512k", 17) - 280) <= 1);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /*
@@ -196,12 +196,12 @@ static void test_tlb__alias_goes_at_all_strides_where_memory_ends(void **state)
     static const char *const phases[] = {"stride8", "stride16", "stride32", "stride64"};
     static const uint64_t fits_pages[] = {1024, 512, 256, 128}; /* of every other set, the last */
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
     const struct pb_point *point;
 
     (void)state;
-    rig_open_drawn(caches, tlbs, "", &bench); /* 4 GiB; the TLB reaches over 8 */
-    rig_run(&bench, "tlb_remap", &recording);
+    rig_open_custom(caches, tlbs, "", &session); /* 4 GiB; the TLB reaches over 8 */
+    rig_run(&session, "tlb_remap", &recording);
     point = rig_find(&recording, "map", NULL);
     assert_int_equal(point->footprint_bytes - point->stride_bytes, 32 << 20);
     for (size_t i = 0; i < COUNT(phases); i++) {
@@ -210,7 +210,7 @@ static void test_tlb__alias_goes_at_all_strides_where_memory_ends(void **state)
     }
     assert_non_null(strstr(recording.message, "beyond all free memory"));
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 int main(void)

@@ -35,11 +35,11 @@ static void check_phase(const struct pb_recording *recording, const char *phase,
 static void test_sm_misses__every_sm_meets_what_its_phase_names(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("h200", NULL, &bench);
-    rig_run(&bench, "sm_misses", &recording);
+    rig_open("h200", NULL, &session);
+    rig_run(&session, "sm_misses", &recording);
     check_phase(&recording, "l1", 132, 270);
     check_phase(&recording, "readonly", 132, 270);
     check_phase(&recording, "texture", 132, 270);
@@ -55,7 +55,7 @@ static void test_sm_misses__every_sm_meets_what_its_phase_names(void **state)
         assert_true(fabs(mean_of(&recording, point, 1) - 270) < 6);
     }
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* No two SMs ask for the same line, and the chases of a few are spread over many pages. */
@@ -82,18 +82,18 @@ static void test_sm_misses__lines_are_each_sm_s_own(void **state)
 static void test_sm_misses__quick_has_l1_alone(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
-    rig_open("gtx560ti", "sm_slow=3:1.5", &bench);
-    bench.battery = PB_QUICK;
-    rig_run(&bench, "sm_misses", &recording);
+    rig_open("gtx560ti", "sm_slow=3:1.5", &session);
+    session.battery = PB_QUICK;
+    rig_run(&session, "sm_misses", &recording);
     assert_int_equal(recording.series.point_count, 8);
     for (size_t sm = 0; sm < 8; sm++)
         assert_true(fabs(rig_median(&recording, &recording.series.points[sm]) -
                          (sm == 3 ? 1.5 : 1.0) * 367) <= 1);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
 /* Each SM twice, as there are few; by pages of its own, of which eight are warm. */
@@ -123,7 +123,7 @@ static void test_dram_latency__every_sm_takes_its_turns(void **state)
 }
 
 /* Two lines of L2 from each of 256 places of the same memory, in another order than the address. */
-static void test_dram_latency__asks_whether_its_pages_are_warm(void **state)
+static void test_dram_latency__checks_whether_its_pages_are_warm(void **state)
 {
     const struct pb_point *point;
     struct pb_recording recording;
@@ -160,14 +160,14 @@ static void test_l2_map__an_sm_that_cannot_be_chosen_is_left_out_and_counted(voi
 {
     struct pb_device_ops ops = pb_device_sim;
     struct pb_recording recording;
-    struct pb_bench bench;
+    struct pb_session session;
     size_t row;
 
     (void)state;
-    rig_open("gtx560ti", NULL, &bench);
+    rig_open("gtx560ti", NULL, &session);
     ops.map = map_but_two;
-    bench.device->ops = &ops;
-    rig_run(&bench, "l2_map", &recording);
+    session.device->ops = &ops;
+    rig_run(&session, "l2_map", &recording);
     assert_string_equal(recording.message, "2 of 8 SMs cannot be chosen");
     row = recording.matrix.axes[2].length;
     for (size_t i = 0; i < pb_matrix_size(&recording.matrix); i++) {
@@ -176,8 +176,8 @@ static void test_l2_map__an_sm_that_cannot_be_chosen_is_left_out_and_counted(voi
         assert_true(isnan(recording.matrix.values[i]) == (sm == 2 || sm == 5));
     }
     pb_recording_clear(&recording);
-    bench.device->ops = &pb_device_sim;
-    pb_bench_close(&bench);
+    session.device->ops = &pb_device_sim;
+    pb_session_close(&session);
 }
 
 int main(void)
@@ -187,7 +187,7 @@ int main(void)
         cmocka_unit_test(test_sm_misses__lines_are_each_sm_s_own),
         cmocka_unit_test(test_sm_misses__quick_has_l1_alone),
         cmocka_unit_test(test_dram_latency__every_sm_takes_its_turns),
-        cmocka_unit_test(test_dram_latency__asks_whether_its_pages_are_warm),
+        cmocka_unit_test(test_dram_latency__checks_whether_its_pages_are_warm),
         cmocka_unit_test(test_l2_map__an_sm_that_cannot_be_chosen_is_left_out_and_counted),
     };
 

@@ -25,12 +25,12 @@ static enum pb_status meet(void *context, const char *test, int64_t number, int6
 
 static void run_with(struct others *others, struct pb_recording *recording_out)
 {
-    struct pb_bench bench;
+    struct pb_session session;
 
-    rig_open("gtx780", NULL, &bench);
-    bench.links = (struct pb_node_links){meet, NULL, others};
-    rig_run(&bench, "host_link_concurrent", recording_out);
-    pb_bench_close(&bench);
+    rig_open("gtx780", NULL, &session);
+    session.links = (struct pb_node_links){meet, NULL, others};
+    rig_run(&session, "host_link_concurrent", recording_out);
+    pb_session_close(&session);
 }
 
 static void test_host_link_concurrent__every_cell_says_with_how_many(void **state)
@@ -78,19 +78,19 @@ static void test_host_link_concurrent__who_is_late_fails(void **state)
 {
     struct pb_recording recording;
     struct pb_state states[2];
-    struct pb_bench bench;
+    struct pb_session session;
 
     (void)state;
     for (int64_t missed = 0; missed < 4; missed++) {
-        rig_open("gtx780", NULL, &bench);
-        bench.links = (struct pb_node_links){miss, NULL, &missed};
-        assert_int_equal(
-            pb_bench_run(&bench, pb_test_find("host_link_concurrent"), &recording, states, NULL),
-            PB_OK);
+        rig_open("gtx780", NULL, &session);
+        session.links = (struct pb_node_links){miss, NULL, &missed};
+        assert_int_equal(pb_session_run(&session, pb_test_find("host_link_concurrent"), &recording,
+                                        states, NULL),
+                         PB_OK);
         assert_int_equal(recording.outcome, PB_TEST_FAILED);
         assert_non_null(strstr(recording.message, "measured without this one"));
         pb_recording_clear(&recording);
-        pb_bench_close(&bench);
+        pb_session_close(&session);
     }
 }
 
@@ -115,71 +115,72 @@ static void assert_nobody(const char *test)
 {
     struct pb_recording recording;
     struct pb_state states[2];
-    struct pb_bench bench;
+    struct pb_session session;
 
-    rig_open("gtx780", NULL, &bench);
-    assert_int_equal(pb_bench_run(&bench, pb_test_find(test), &recording, states, NULL), PB_OK);
+    rig_open("gtx780", NULL, &session);
+    assert_int_equal(pb_session_run(&session, pb_test_find(test), &recording, states, NULL), PB_OK);
     assert_int_equal(recording.outcome, PB_TEST_UNSUPPORTED);
     assert_non_null(strstr(recording.message, "no other device of this node"));
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
-static void test_together__nobody_to_meet_is_unsupported(void **state)
+static void test_concurrent__without_other_devices_is_unsupported(void **state)
 {
     (void)state;
     assert_nobody("host_link_concurrent");
     assert_nobody("peer_link_concurrent");
 }
 
-/* What peer_link asks of the others, as "meet0 turn1 ". */
-struct notes {
-    char asked[100];
+/* What peer_link requests of the others, as "barrier0 links1 ". */
+struct requests {
+    char text[100];
 };
 
-static void note(void *context, const char *what, int64_t number)
+static void record(void *context, const char *what, int64_t number)
 {
-    struct notes *notes = context;
-    size_t used = strlen(notes->asked);
+    struct requests *requests = context;
+    size_t used = strlen(requests->text);
 
-    snprintf(notes->asked + used, sizeof(notes->asked) - used, "%s%lld ", what, (long long)number);
+    snprintf(requests->text + used, sizeof(requests->text) - used, "%s%lld ", what,
+             (long long)number);
 }
 
-static enum pb_status note_meeting(void *context, const char *test, int64_t number,
-                                   int64_t *count_out, struct pb_error *err)
+static enum pb_status record_barrier(void *context, const char *test, int64_t number,
+                                     int64_t *count_out, struct pb_error *err)
 {
     (void)err;
     assert_string_equal(test, "peer_link");
-    note(context, "meet", number);
+    record(context, "barrier", number);
     *count_out = 4;
     return PB_OK;
 }
 
-static enum pb_status note_turn(void *context, const char *test, struct pb_error *err)
+static enum pb_status record_links(void *context, const char *test, struct pb_error *err)
 {
     (void)err;
     assert_string_equal(test, "peer_link");
-    note(context, "turn", 1);
+    record(context, "links", 1);
     return PB_OK;
 }
 
 /* Others are at rest while it measures, and all the while before. */
-static void test_peer_link__meets_the_others_and_then_takes_its_turn(void **state)
+static void test_peer_link__passes_the_barrier_and_then_has_the_links(void **state)
 {
     struct pb_recording recording;
-    struct pb_bench bench;
-    struct notes notes = {""};
+    struct pb_session session;
+    struct requests requests = {""};
 
     (void)state;
-    rig_open("h200", NULL, &bench);
-    bench.links = (struct pb_node_links){note_meeting, note_turn, &notes};
-    rig_run(&bench, "peer_link", &recording);
-    assert_string_equal(notes.asked, "meet0 turn1 ");
+    rig_open("h200", NULL, &session);
+    session.links = (struct pb_node_links){record_barrier, record_links, &requests};
+    rig_run(&session, "peer_link", &recording);
+    assert_string_equal(requests.text, "barrier0 links1 ");
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
-static enum pb_status refuse_turn(void *context, const char *test, struct pb_error *err)
+static enum pb_status refuse_links(void *context, const char *test, struct pb_error *err)
 {
     (void)context;
     return pb_fail(err, PB_IO, "%s: the orders end", test);
@@ -189,21 +190,21 @@ static void test_peer_link__without_an_answer_measures_nothing(void **state)
 {
     struct pb_recording recording;
     struct pb_state states[2];
-    struct pb_bench bench;
-    struct notes notes = {""};
+    struct pb_session session;
+    struct requests requests = {""};
 
     (void)state;
-    rig_open("h200", NULL, &bench);
-    bench.links = (struct pb_node_links){note_meeting, refuse_turn, &notes};
-    assert_int_equal(pb_bench_run(&bench, pb_test_find("peer_link"), &recording, states, NULL),
+    rig_open("h200", NULL, &session);
+    session.links = (struct pb_node_links){record_barrier, refuse_links, &requests};
+    assert_int_equal(pb_session_run(&session, pb_test_find("peer_link"), &recording, states, NULL),
                      PB_OK);
     assert_int_equal(recording.outcome, PB_TEST_FAILED);
     assert_int_equal(pb_matrix_size(&recording.matrix), 0);
     pb_recording_clear(&recording);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
 }
 
-static void test_company__of_tests_is_by_the_links_they_use(void **state)
+static void test_link_use__of_each_test_is_as_in_the_table(void **state)
 {
     (void)state;
     assert_int_equal(pb_test_link_use(pb_test_find("l1_capacity")), PB_LINKS_UNUSED);
@@ -219,10 +220,10 @@ int main(void)
         cmocka_unit_test(test_host_link_concurrent__who_stays_away_shows),
         cmocka_unit_test(test_host_link_concurrent__who_is_late_fails),
         cmocka_unit_test(test_host_link_concurrent__agrees_with_the_link_alone),
-        cmocka_unit_test(test_together__nobody_to_meet_is_unsupported),
-        cmocka_unit_test(test_peer_link__meets_the_others_and_then_takes_its_turn),
+        cmocka_unit_test(test_concurrent__without_other_devices_is_unsupported),
+        cmocka_unit_test(test_peer_link__passes_the_barrier_and_then_has_the_links),
         cmocka_unit_test(test_peer_link__without_an_answer_measures_nothing),
-        cmocka_unit_test(test_company__of_tests_is_by_the_links_they_use),
+        cmocka_unit_test(test_link_use__of_each_test_is_as_in_the_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

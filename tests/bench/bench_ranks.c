@@ -3,7 +3,7 @@
  * time.
  *
  *   PLUMB_REPLAY=FILE.h5 mpirun -n 4 plumb-run --backend sim --profile h200 --battery standard
- *       --probe tests/bench/bench_ranks -o OUT.h5
+ *       --probe tests/session/bench_ranks -o OUT.h5
  *   bench_turns OUT.h5
  *
  * Every test takes as long as it did on the first device of FILE.h5, and gives what was recorded
@@ -24,11 +24,11 @@
 #include "run/child.h"
 #include "run/serve.h"
 
-/* The linker leads all calls of pb_bench_run() here. */
+/* The linker leads all calls of pb_session_run() here. */
 /* NOLINTNEXTLINE: the linker's name */
-enum pb_status __wrap_pb_bench_run(struct pb_bench *bench, const struct pb_test *test,
-                                   struct pb_recording *recording_out,
-                                   struct pb_state states_out[2], struct pb_error *err);
+enum pb_status __wrap_pb_session_run(struct pb_session *session, const struct pb_test *test,
+                                     struct pb_recording *recording_out,
+                                     struct pb_state states_out[2], struct pb_error *err);
 
 /* Read before there is a packer: HDF5 serves one thread only. */
 static struct pb_recording *recordings; /* [recording_count] */
@@ -71,9 +71,9 @@ static bool uses_links_with_others(const char *test)
 }
 
 /* NOLINTNEXTLINE */
-enum pb_status __wrap_pb_bench_run(struct pb_bench *bench, const struct pb_test *test,
-                                   struct pb_recording *recording_out,
-                                   struct pb_state states_out[2], struct pb_error *err)
+enum pb_status __wrap_pb_session_run(struct pb_session *session, const struct pb_test *test,
+                                     struct pb_recording *recording_out,
+                                     struct pb_state states_out[2], struct pb_error *err)
 {
     int64_t count;
 
@@ -88,7 +88,7 @@ enum pb_status __wrap_pb_bench_run(struct pb_bench *bench, const struct pb_test 
     }
     note_state(test->name, "before", &states_out[0]);
     if (uses_links_with_others(test->name) &&
-        pb_bench_barrier(bench, test->name, 0, &count, err) != PB_OK)
+        pb_session_barrier(session, test->name, 0, &count, err) != PB_OK)
         return err->status;
     pb_time_sleep_seconds(recording_out->seconds);
     note_state(test->name, "after", &states_out[1]);

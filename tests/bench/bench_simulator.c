@@ -4,9 +4,9 @@
  *   bench_simulator
  *
  * Each row repeats one chase until enough time has passed. Laps count the timed loads, traces the
- * recorded ones: a trace longer than the window under a policy that draws lots is walked again from
- * its start for every window, and its row shows what that costs. The simulated cycles of a load
- * stand beside, so that a row that hits is told from one that misses.
+ * recorded ones: a trace longer than the window under a policy with random victims is chased again
+ * from its start for every window, and its row shows what that costs. The simulated cycles of a
+ * load stand beside, so that a row that hits is distinguished from one that misses.
  *
  * Limit: one thread, no noise but the profile's, and no faults.
  */

@@ -2,8 +2,8 @@
  * What does reading a GPU's state cost, field by field?
  *
  *   bench_state UUID [REPEATS]                            nvidia-smi -L shows UUIDs
- *   mpirun -n 4 sh -c 'bench_state $(nvidia-smi -L | …)'  several at once: what they take of each
- * other
+ *   mpirun -n 4 sh -c 'bench_state $(nvidia-smi -L | …)'  several at once: what each
+ *                                                         takes of the others
  *
  * A battery reads the state behind every test. Each field is timed alone (remapped rows, which
  * one call gives for four fields, four times), then a whole reading.

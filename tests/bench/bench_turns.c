@@ -1,5 +1,5 @@
 /*
- * What the turns and meetings of a node's GPUs cost, by the seconds of a recorded device.
+ * What the exclusive steps and barriers of a node's GPUs cost, by the seconds of a recorded device.
  *
  *   bench_turns FILE.h5
  *
@@ -74,7 +74,7 @@ static enum pb_status play_one(struct times *times, double opening_factor, struc
                                          .context = times,
                                          .begin_seconds = 0.005,
                                          .opening_factor = opening_factor,
-                                         .patience_seconds = 140};
+                                         .timeout_seconds = 140};
 
     return play_node(&request, play_out, err);
 }

@@ -3,12 +3,12 @@
  *
  *   generate_critical > analysis/verdict/critical_table.c
  *
- * For p above 10^-2.75 samples of N values are drawn, and each value's distance from the others of
- * the majority is counted in their standard deviations. Below, counting would need billions of
+ * For p above 10^-2.75 samples of N values are sampled, and each value's distance from the others
+ * of the majority is counted in their standard deviations. Below, counting would need billions of
  * draws. There one value is sent far off, where it is none of the majority and touches the fit but
- * by its rank; the other N - 1 are drawn, and the chance that it lies beyond t scales is the known
- * tail of its own distribution at center + t * scale, averaged over the draws. This is exact for t
- * beyond the threshold of the majority, and nearly so within, as no value speaks for itself.
+ * by its rank; the other N - 1 are sampled, and the chance that it lies beyond t scales is the
+ * known tail of its own distribution at center + t * scale, averaged over the draws. This is exact
+ * for t beyond the threshold of the majority, and nearly so within, as no value speaks for itself.
  *
  * With few peers the far tail comes from rare samples with a tiny scale. Where fewer than
  * RARE_MIN samples carry an average, log t goes on in log p with the last slope; t falls off as a
@@ -56,7 +56,7 @@ struct row {
     unsigned peers;
     double tail;
     double log_survival[TAIL_COUNT];           /* of the population, over asinh x */
-    double counted[T_COUNT], drawn;            /* values beyond t, of all drawn */
+    double counted[T_COUNT], sampled;          /* values beyond t, of all sampled */
     double sum[T_COUNT], sum_squares[T_COUNT]; /* of the tails beyond t */
     double samples;
     double log_t[PB_CRITICAL_LEVELS];
@@ -108,7 +108,7 @@ static void count_sample(struct row *row, const double *sorted)
         if (at > 0.0)
             row->counted[at < T_COUNT ? (size_t)at - 1 : T_COUNT - 1] += 1.0;
     }
-    row->drawn += row->peers;
+    row->sampled += row->peers;
 }
 
 /* Averages the tail of one value far off over the others' center and scale. */
@@ -147,7 +147,7 @@ static void solve(struct row *row)
 
     for (size_t i = T_COUNT; i-- > 0;) {
         beyond += row->counted[i];
-        counted[i] = -log10(beyond / row->drawn);
+        counted[i] = -log10(beyond / row->sampled);
         averaged[i] = i < FIRST_AVERAGED ? 0.0 : -log10(row->sum[i] / row->samples);
         if (i >= FIRST_AVERAGED && !(row->sum[i] * row->sum[i] / row->sum_squares[i] >= RARE_MIN))
             hints = i;

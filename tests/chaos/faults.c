@@ -7,7 +7,8 @@
  *   PLUMB_FAULT_MODE   once: that call fails; on: it and all that follow, as on a full disk;
  *                      cut: the process ends there, and what was not synced is gone
  *   PLUMB_FAULT_COUNT  a file to which the rank and the number of such calls are appended at the
- * end PLUMB_FAULT_DISK   with cut: a folder that gets what a disk would hold, see below
+ *                      end
+ *   PLUMB_FAULT_DISK   with cut: a folder that gets what a disk would hold, see below
  *   PLUMB_FAULT_NAME   only in programs of this name, since launchers and probes inherit all this
  *   PLUMB_FAULT_RANK   only in this rank of a job; empty: in all of them
  *

@@ -155,7 +155,7 @@ wrong_words_need_no_peers() {
         --fault bitflip=1e-5 -o f.h5
     outliers 2 --json out.json f.h5
     grep -qE 'integrity.mismatches [0-9]+ words?, expected 0 words' out.txt || fail "another summary"
-    ! grep -qi 'nan' out.txt out.json || fail "no number is told as one"
+    ! grep -qi 'nan' out.txt out.json || fail "no number is printed as one"
 }
 
 one_device_is_judged_by_a_baseline() {

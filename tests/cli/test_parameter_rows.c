@@ -34,7 +34,7 @@ static void assert_ends(const char *text, const char *ending)
     assert_string_equal(text + strlen(text) - strlen(ending), ending);
 }
 
-static void test_parameter_row__lists_are_told_whole(void **state)
+static void test_parameter_row__lists_are_printed_whole(void **state)
 {
     struct pb_parameter_row row;
 
@@ -65,7 +65,7 @@ static void test_parameter_row__a_list_without_room_ends_between_numbers(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameter_row__lists_are_told_whole),
+        cmocka_unit_test(test_parameter_row__lists_are_printed_whole),
         cmocka_unit_test(test_parameter_row__a_list_without_room_ends_between_numbers),
     };
 

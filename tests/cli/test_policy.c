@@ -15,7 +15,7 @@
 /* One device; a finding of a cause about it. */
 struct scene {
     struct pb_features features;
-    struct pb_subject subject;
+    struct pb_feature_row device;
     struct pb_policy policy;
     char file[64];
     size_t member;
@@ -27,11 +27,11 @@ static int set_scene(void **state)
 
     if (scene == NULL)
         return -1;
-    PB_TEXT_SET(scene->subject.key, "n03.gpu2");
-    PB_TEXT_SET(scene->subject.host, "n03");
-    PB_TEXT_SET(scene->subject.info.uuid, "GPU-3");
-    scene->features.subjects = &scene->subject;
-    scene->features.subject_count = 1;
+    PB_TEXT_SET(scene->device.key, "n03.gpu2");
+    PB_TEXT_SET(scene->device.host, "n03");
+    PB_TEXT_SET(scene->device.info.uuid, "GPU-3");
+    scene->features.devices = &scene->device;
+    scene->features.device_count = 1;
     *state = scene;
     return 0;
 }
@@ -213,8 +213,8 @@ static void test_mute__ends_with_its_day(void **state)
     PB_TEXT_SET(scene->policy.today, "2027-02-01");
     assert_true(apply(scene, "hbm", "global_copy.peak", -0.1).drain);
     PB_TEXT_SET(scene->policy.today, "2027-01-01");
-    PB_TEXT_SET(scene->subject.key, "n04.gpu0");
-    PB_TEXT_SET(scene->subject.info.uuid, "GPU-4");
+    PB_TEXT_SET(scene->device.key, "n04.gpu0");
+    PB_TEXT_SET(scene->device.info.uuid, "GPU-4");
     assert_true(apply(scene, "hbm", "global_copy.peak", -0.1).drain);
 }
 

@@ -14,7 +14,7 @@
 /* Two nodes with two GPUs each: one GPU is bad, the other node is warm. */
 struct scene {
     struct pb_ruling ruling;
-    struct pb_subject subjects[4];
+    struct pb_feature_row devices[4];
     struct pb_finding findings[4];
     struct pb_group group; /* of the two GPUs that are in slot 1, and one in slot 0 */
     size_t members[3];
@@ -51,10 +51,10 @@ static int set_scene(void **state)
     if (scene == NULL)
         return -1;
     for (size_t i = 0; i < 4; i++) {
-        PB_TEXT_SET(scene->subjects[i].key, keys[i]);
-        PB_TEXT_SET(scene->subjects[i].host, i < 2 ? "n01" : "n02");
-        PB_TEXT_SET(scene->subjects[i].info.model, "NVIDIA \"H200\"");
-        scene->subjects[i].slot = (int64_t)i % 2;
+        PB_TEXT_SET(scene->devices[i].key, keys[i]);
+        PB_TEXT_SET(scene->devices[i].host, i < 2 ? "n01" : "n02");
+        PB_TEXT_SET(scene->devices[i].info.model, "NVIDIA \"H200\"");
+        scene->devices[i].slot = (int64_t)i % 2;
     }
     for (size_t i = 0; i < 3; i++)
         scene->members[i] = i + 1;
@@ -71,8 +71,8 @@ static int set_scene(void **state)
     scene->sick[1][1] = 3;
     scene->findings[1].members = (struct pb_members){scene->sick[1], 2};
     scene->ruling.file = "fleet.h5";
-    scene->ruling.features.subjects = scene->subjects;
-    scene->ruling.features.subject_count = 4;
+    scene->ruling.features.devices = scene->devices;
+    scene->ruling.features.device_count = 4;
     scene->ruling.findings = (struct pb_findings){
         .items = scene->findings, .count = 2, .judged = 4, .worst = PB_SEVERITY_CRITICAL};
     scene->ruling.status = PB_SEVERITY_CRITICAL;
@@ -205,7 +205,7 @@ static void test_table__nothing_steers_the_terminal_or_the_shell(void **state)
     const char *text;
 
     PB_TEXT_SET(scene->findings[0].summary, "it is \033[2J gone");
-    PB_TEXT_SET(scene->subjects[1].host, "n1;reboot");
+    PB_TEXT_SET(scene->devices[1].host, "n1;reboot");
     text = print(scene, 100, false);
     assert_has(text, "it is \\x1b[2J gone");
     assert_lacks(text, "\033");
@@ -308,7 +308,7 @@ static void test_hostlist__what_is_no_hosts_name_is_left_out(void **state)
     struct scene *scene = *state;
 
     scene->findings[1].drain = true;
-    PB_TEXT_SET(scene->subjects[1].host, "n1;reboot");
+    PB_TEXT_SET(scene->devices[1].host, "n1;reboot");
     assert_string_equal(write_out(scene, pb_ruling_write_hostlist), "n02\n");
 }
 
@@ -342,7 +342,7 @@ static void test_outputs__say_that_devices_are_simulated(void **state)
     struct scene *scene = *state;
 
     assert_lacks(print(scene, 200, false), "simulat");
-    PB_TEXT_SET(scene->subjects[3].info.backend, "sim");
+    PB_TEXT_SET(scene->devices[3].info.backend, "sim");
     assert_has(print(scene, 200, false), "4 of 4 simulated devices judged");
     assert_has(write_out(scene, pb_ruling_write_json), "\"simulated\": true");
     assert_has(write_out(scene, pb_ruling_write_prometheus),
@@ -364,7 +364,7 @@ static void test_prometheus__members_and_values_stand_beside_states(void **state
                      "cause=\"thermal\",level=\"node\",severity=\"WARNING\"} 1\n");
     assert_has(text, "plumb_device_sm_clock_hertz{host=\"n02\",device=\"n02.gpu0\",model=\"NVIDIA "
                      "\\\"H200\\\"\"} 1980000000\n");
-    free(scene->subjects[2].cells);
+    free(scene->devices[2].cells);
     free(scene->ruling.features.metrics);
     scene->ruling.features.metric_count = 0;
 }

@@ -4,7 +4,7 @@
  * An input chooses some tests, how much of each is kept, and what becomes of it. Whatever they are,
  * the inference must end, and what it states must be finite, inside its interval and explained.
  *
- * Limit: it starts from one H200's battery; the phases that only small caches have are drawn by
+ * Limit: it starts from one H200's battery; the phases that only small caches have are made by
  * renaming.
  */
 #include <math.h>

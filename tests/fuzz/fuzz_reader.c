@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* FNV-1a: tells a file from another, no more. */
+/* FNV-1a: distinguishes a file from another, no more. */
 static uint64_t hash_of(const uint8_t *data, size_t size)
 {
     uint64_t hash = 0xcbf29ce484222325U;

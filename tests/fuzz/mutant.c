@@ -4,7 +4,7 @@
  *   mutant make BASE.h5 SEED NUMBER OUT.h5   the mutant of that number; prints what was done to it
  *   mutant digest FILE.h5                    a number for everything that readers get out of it
  *   mutant fleet DEVICES OUT.h5              a base of many devices, whose groups HDF5 stores
- * densely
+ *                                            densely
  *
  * Half of the mutants have other bytes, which bit rot and torn writes leave; the others went
  * through HDF5, which finds nothing wrong with them (tamper.h). campaign.sh runs all programs over

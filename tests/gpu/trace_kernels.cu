@@ -12,7 +12,7 @@
  *                                    access each
  *   plumb-trace-kernels large_copy   a million accesses, which is not in the list
  *   plumb-trace-kernels dynamic_shared   4,096 bytes of dynamic shared memory, not in the list
- * either
+ *                                    either
  *   --contexts NAME                  the kernel in a second context of the same device
  *   --threads NAME                   the kernel from four threads at once, each on its own stream
  *   --graph NAME                     the kernel as a node of a CUDA graph

@@ -52,17 +52,17 @@ enum access_size { SIZE_32 = 4, SIZE_64 = 5, SIZE_128 = 6 };
 
 /* What the bits of an instruction say, as far as it is known. */
 struct instruction {
-    unsigned opcode;        /* bits 0-11; what is left of bits 9-11 tells the form of operand b */
-    unsigned predicate;     /* bits 12-15: executed when this holds */
-    unsigned destination;   /* bits 16-23: the register written */
-    unsigned a, b;          /* bits 24-31 and 32-39: the registers read; b is what stores store */
-    unsigned special;       /* bits 72-79: the special register that S2R and its kin read */
-    bool is_wide;           /* bit 80: both halves of it */
-    unsigned size;          /* bits 73-75 of loads and stores: enum access_size */
-    unsigned modifiers;     /* bits 72-87: of loads, also the cache operator */
-    unsigned write_barrier; /* bits 110-112: scoreboard freed when the destination is written */
-    unsigned read_barrier;  /* bits 113-115: scoreboard freed when the sources have been read */
-    unsigned wait_mask;     /* bits 116-121: scoreboards to wait for before issue */
+    unsigned opcode;      /* bits 0-11; what is left of bits 9-11 gives the form of operand b */
+    unsigned predicate;   /* bits 12-15: executed when this holds */
+    unsigned destination; /* bits 16-23: the register written */
+    unsigned a, b;        /* bits 24-31 and 32-39: the registers read; b is what stores store */
+    unsigned special; /* bits 72-79: the special register that S2R and similar instructions read */
+    bool is_wide;     /* bit 80: both halves of it */
+    unsigned size;    /* bits 73-75 of loads and stores: enum access_size */
+    unsigned modifiers;        /* bits 72-87: of loads, also the cache operator */
+    unsigned write_barrier;    /* bits 110-112: scoreboard freed when the destination is written */
+    unsigned read_barrier;     /* bits 113-115: scoreboard freed when the sources have been read */
+    unsigned wait_mask;        /* bits 116-121: scoreboards to wait for before issue */
     unsigned second_predicate; /* bits 87-89: of branches and exits, must hold as well */
     int64_t branch;            /* of branches: instructions from the next one to the target */
 };

@@ -14,7 +14,7 @@ enum fake_nvml_mode {
     FAKE_NVML_UNSUPPORTED,
     FAKE_NVML_LOST,
     FAKE_NVML_MIG,       /* in MIG mode */
-    FAKE_NVML_MIG_ALONE, /* an instance is not told what it lies on */
+    FAKE_NVML_MIG_ALONE, /* no GPU is reported for an instance */
 };
 
 extern enum fake_nvml_mode fake_nvml_mode;

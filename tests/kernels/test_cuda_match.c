@@ -70,7 +70,7 @@ static void test_cuda_match__mig_instance_by_its_own_uuid(void **state)
 }
 
 /* CUDA shows a process only some of a node's instances. */
-static void test_cuda_match__hidden_instance_is_told_how_to_be_seen(void **state)
+static void test_cuda_match__hidden_instance_is_reported_with_its_remedy(void **state)
 {
     (void)state;
     expect_refusal("MIG-12340000-0000-0000-0000-000000000000", "CUDA_VISIBLE_DEVICES");
@@ -122,7 +122,7 @@ static void test_cuda_named__are_those_of_a_list_with_instances(void **state)
     free(listed);
 }
 
-/* Then CUDA tells what there is. */
+/* Then CUDA reports what there is. */
 static void test_cuda_named__are_none_where_cuda_shows_all(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ int main(void)
         cmocka_unit_test(test_cuda_match__index),
         cmocka_unit_test(test_cuda_match__uuid_and_its_unique_start),
         cmocka_unit_test(test_cuda_match__mig_instance_by_its_own_uuid),
-        cmocka_unit_test(test_cuda_match__hidden_instance_is_told_how_to_be_seen),
+        cmocka_unit_test(test_cuda_match__hidden_instance_is_reported_with_its_remedy),
         cmocka_unit_test(test_cuda_match__instances_of_one_gpu_share_its_bus_id),
         cmocka_unit_test(test_cuda_named__are_those_of_a_list_with_instances),
         cmocka_unit_test(test_cuda_named__are_none_where_cuda_shows_all),

@@ -96,7 +96,7 @@ static void test_nvml_read_state__what_is_not_supported_stays_unknown(void **sta
     pb_nvml_close(nvml);
 }
 
-static void test_nvml_read_state__a_lost_gpu_is_told(void **state)
+static void test_nvml_read_state__a_lost_gpu_is_reported(void **state)
 {
     struct pb_nvml *nvml = open_in_mode(FAKE_NVML_LOST);
     struct pb_state now;
@@ -214,7 +214,7 @@ static void test_nvml_mig__without_its_gpu_the_rest_is_unknown(void **state)
 }
 
 /* An instance that NVML does not know: its GPU's memory and processes are not its own. */
-static void test_nvml_mig__what_others_on_its_gpu_use_is_not_told(void **state)
+static void test_nvml_mig__what_others_on_its_gpu_use_is_not_reported(void **state)
 {
     struct pb_device_info info = {.slot = -1, .mig_enabled = -1};
     struct pb_nvml *nvml;
@@ -283,13 +283,13 @@ int main(void)
         cmocka_unit_test(test_nvml_read_state__every_field_comes_from_its_call),
         cmocka_unit_test(test_nvml_read_state__a_missing_entry_point_leaves_its_field_unknown),
         cmocka_unit_test(test_nvml_read_state__what_is_not_supported_stays_unknown),
-        cmocka_unit_test(test_nvml_read_state__a_lost_gpu_is_told),
+        cmocka_unit_test(test_nvml_read_state__a_lost_gpu_is_reported),
         cmocka_unit_test(test_nvml_read_state__no_nvml_is_no_error),
         cmocka_unit_test(test_nvml_describe__identity_and_limits),
         cmocka_unit_test(test_nvml_mig__reads_use_of_the_instance_and_the_rest_of_its_gpu),
         cmocka_unit_test(test_nvml_mig__instances_of_one_gpu_have_slots_of_their_own),
         cmocka_unit_test(test_nvml_mig__without_its_gpu_the_rest_is_unknown),
-        cmocka_unit_test(test_nvml_mig__what_others_on_its_gpu_use_is_not_told),
+        cmocka_unit_test(test_nvml_mig__what_others_on_its_gpu_use_is_not_reported),
         cmocka_unit_test(test_nvml_open__searches_only_for_what_is_not_at_its_place),
         cmocka_unit_test(test_nvml_open__finds_by_bus_id_when_the_uuid_is_unknown),
         cmocka_unit_test(test_nvml_open__an_unknown_gpu_leaves_nothing_open),

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Bits 0-8 of opcodes; bits 9-11 only tell the form of operand b. Seen with nvcc 13.0. */
+/* Bits 0-8 of opcodes; bits 9-11 only give the form of operand b. Seen with nvcc 13.0. */
 enum {
     FAMILY = 0x1ff,
     OP_CS2R = 0x005,

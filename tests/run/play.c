@@ -10,8 +10,8 @@
 #include "run/schedule.h"
 
 /*
- * Of peer_link, what is done before the turn: one transfer of a word of three transfers in all; the
- * most of any of them is what it needs beside.
+ * Of peer_link, what is done before the exclusive step: one transfer of a word of three transfers
+ * in all; the most of any of them is what it needs beside.
  */
 static const double peer_opening_share = 0.3;
 
@@ -32,12 +32,12 @@ struct member {
     bool is_left[PLAY_TESTS_MAX];
 
     bool is_gone, waits;
-    struct pb_ready ready;      /* what it waits for */
-    struct pb_node_place place; /* that the arbiter knows of */
-    double until;               /* it measures, or a step begins; INFINITY: it waits */
-    double since;               /* it waits */
-    bool has_links, has_turn;   /* for its exclusive tests; until the test ends */
-    int64_t with;               /* others that passed the barrier with it */
+    struct pb_ready ready;             /* what it waits for */
+    struct pb_node_place place;        /* that the arbiter knows of */
+    double until;                      /* it measures, or a step begins; INFINITY: it waits */
+    double since;                      /* it waits */
+    bool has_links, in_exclusive_step; /* for its exclusive tests; until the test ends */
+    int64_t with;                      /* others that passed the barrier with it */
 };
 
 struct node {
@@ -99,7 +99,7 @@ static void await_step(struct node *node, struct member *member, int64_t step)
     PB_TEXT_SET(member->ready.test, member->next.test->name);
     member->since = node->now;
     member->until = INFINITY;
-    member->has_turn = false;
+    member->in_exclusive_step = false;
     member->with = 0;
     report(node, member);
 }
@@ -119,8 +119,8 @@ static void take_begin(struct node *node, struct member *member, const struct pb
     add_span(node, &span);
     member->waits = false;
     member->until = span.end_seconds;
-    member->has_turn = begin->position != 0 && member->ready.step == PB_STEP_TURN;
-    member->with = member->ready.step == PB_STEP_TURN ? 0 : begin->count - 1;
+    member->in_exclusive_step = begin->position != 0 && member->ready.step == PB_STEP_EXCLUSIVE;
+    member->with = member->ready.step == PB_STEP_EXCLUSIVE ? 0 : begin->count - 1;
 }
 
 static void begin_all(struct node *node)
@@ -154,7 +154,7 @@ static void begin_test(const struct node *node, struct member *member, double se
     } else if (strcmp(test->name, "peer_link") == 0) {
         add_part(member, PART_STEP, 0, 0);
         add_part(member, PART_MEASURE, 0, opening_seconds * node->request->opening_factor);
-        add_part(member, PART_STEP, PB_STEP_TURN, 0);
+        add_part(member, PART_STEP, PB_STEP_EXCLUSIVE, 0);
         add_part(member, PART_MEASURE, 0, seconds - opening_seconds);
     } else {
         for (int64_t i = 0; i < cells; i++) {
@@ -170,7 +170,7 @@ static void end_test(struct node *node, struct member *member)
         if (node->request->tests[i] == member->next.test)
             member->is_left[i] = false;
     member->with = 0;
-    member->has_turn = false;
+    member->in_exclusive_step = false;
     member->part = member->part_count = 0;
     report(node, member);
 }
@@ -191,7 +191,8 @@ static void go_on_in_test(struct node *node, struct member *member)
                              .test = member->next.test,
                              .begin_seconds = node->now,
                              .end_seconds = node->now + part->seconds,
-                             .has_turn = is_exclusive ? member->has_links : member->has_turn,
+                             .in_exclusive_step =
+                                 is_exclusive ? member->has_links : member->in_exclusive_step,
                              .others = member->with};
 
     if (part->kind == PART_STEP) {
@@ -215,7 +216,7 @@ static void go_on(struct node *node, struct member *member)
         end_test(node, member);
     member->next = pb_schedule_next(member->schedule, member->has_links);
     if (member->next.kind == PB_SCHEDULE_AWAIT_LINKS) {
-        await_step(node, member, PB_STEP_TURN);
+        await_step(node, member, PB_STEP_EXCLUSIVE);
         return;
     }
     if (member->next.kind == PB_SCHEDULE_END) {
@@ -271,7 +272,7 @@ static enum pb_status open_node(struct node *node)
             node->members[i].is_left[node->names.count] = true;
         node->names.count++;
     }
-    status = pb_arbiter_create(request->member_count, request->patience_seconds, &node->arbiter,
+    status = pb_arbiter_create(request->member_count, request->timeout_seconds, &node->arbiter,
                                node->err);
     for (size_t i = 0; status == PB_OK && i < request->member_count; i++)
         status = pb_schedule_create(request->tests, &node->members[i].schedule, node->err);
@@ -328,7 +329,7 @@ double play_links_seconds(const struct play *play)
     double seconds = 0;
 
     for (size_t i = 0; i < play->count; i++)
-        if (play->spans[i].has_turn)
+        if (play->spans[i].in_exclusive_step)
             seconds += play->spans[i].end_seconds - play->spans[i].begin_seconds;
     return seconds;
 }

@@ -21,9 +21,9 @@ struct play_span {
     size_t member;
     const struct pb_test *test;
     double begin_seconds, end_seconds;
-    bool waits;     /* for a step to begin; else it measures */
-    bool has_turn;  /* the links are its own */
-    int64_t others; /* that passed the barrier with it; 0: it measures without them */
+    bool waits;             /* for a step to begin; else it measures */
+    bool in_exclusive_step; /* the links are its own */
+    int64_t others;         /* that passed the barrier with it; 0: it measures without them */
 };
 
 struct play_request {
@@ -36,7 +36,7 @@ struct play_request {
 
     double begin_seconds;  /* from the last arrival at a step to its begin */
     double opening_factor; /* how many times as long ways to peers are opened as by one alone */
-    double patience_seconds;
+    double timeout_seconds;
 };
 
 struct play {

@@ -1,4 +1,4 @@
-/* The shared steps of a node: one member at a turn, all at a barrier, nobody waits for ever. */
+/* The shared steps of a node: exclusive steps, barriers, and no member that waits for ever. */
 #include "run/arbiter.h"
 
 #include <stdio.h>
@@ -7,19 +7,19 @@
 #include "battery/battery.h"
 #include "run/unit.h"
 
-enum { MEMBERS = 4, PATIENCE_SECONDS = 20 };
+enum { MEMBERS = 4, TIMEOUT_SECONDS = 20 };
 
 /* Steps of the concurrent tests with index 0 and 1. */
 enum {
     FIRST = PB_NODE_STEPS,
-    FIRST_TURN = FIRST + PB_STEP_TURN,
+    FIRST_TURN = FIRST + PB_STEP_EXCLUSIVE,
     SECOND = 2 * PB_NODE_STEPS,
-    SECOND_TURN = SECOND + PB_STEP_TURN,
+    SECOND_TURN = SECOND + PB_STEP_EXCLUSIVE,
 };
 
 static int open_arbiter(void **state)
 {
-    return pb_arbiter_create(MEMBERS, PATIENCE_SECONDS, (struct pb_arbiter **)state, NULL) != PB_OK;
+    return pb_arbiter_create(MEMBERS, TIMEOUT_SECONDS, (struct pb_arbiter **)state, NULL) != PB_OK;
 }
 
 static int close_arbiter(void **state)
@@ -82,7 +82,7 @@ static void test_arbiter__who_has_no_exclusive_tests_is_passed_over(void **state
 }
 
 /* Whether it waits for it or measures something else meanwhile. */
-static void test_arbiter__who_waits_for_the_host_link_gets_it_in_its_turn(void **state)
+static void test_arbiter__the_host_link_goes_to_one_member_after_the_other(void **state)
 {
     assert_begins(*state, 0, "0:1");
     waits_at(*state, 2, 0, 1);
@@ -95,12 +95,12 @@ static void test_arbiter__who_does_not_report_loses_the_host_link(void **state)
 {
     assert_begins(*state, 0, "0:1");
     waits_at(*state, 1, 0, 5);
-    assert_begins(*state, 5 + PATIENCE_SECONDS, "");
-    assert_begins(*state, 6 + PATIENCE_SECONDS, "1:1");
-    is_before(*state, 0, 0, 7 + PATIENCE_SECONDS); /* it is back, and has to wait */
-    assert_begins(*state, 7 + PATIENCE_SECONDS, "");
-    is_before(*state, 1, FIRST, 8 + PATIENCE_SECONDS);
-    assert_begins(*state, 8 + PATIENCE_SECONDS, "0:1");
+    assert_begins(*state, 5 + TIMEOUT_SECONDS, "");
+    assert_begins(*state, 6 + TIMEOUT_SECONDS, "1:1");
+    is_before(*state, 0, 0, 7 + TIMEOUT_SECONDS); /* it is back, and has to wait */
+    assert_begins(*state, 7 + TIMEOUT_SECONDS, "");
+    is_before(*state, 1, FIRST, 8 + TIMEOUT_SECONDS);
+    assert_begins(*state, 8 + TIMEOUT_SECONDS, "0:1");
 }
 
 /* ---- barriers ---- */
@@ -164,14 +164,14 @@ static void test_arbiter__who_is_late_is_not_awaited_again(void **state)
     all_before(*state, FIRST, 0);
     for (size_t i = 0; i < 3; i++)
         waits_at(*state, i, FIRST, 1);
-    assert_begins(*state, 1 + PATIENCE_SECONDS, "");
-    assert_begins(*state, 2 + PATIENCE_SECONDS, "0:3 1:3 2:3");
+    assert_begins(*state, 1 + TIMEOUT_SECONDS, "");
+    assert_begins(*state, 2 + TIMEOUT_SECONDS, "0:3 1:3 2:3");
     for (size_t i = 0; i < 3; i++)
-        waits_at(*state, i, FIRST + 1, 3 + PATIENCE_SECONDS);
-    assert_begins(*state, 3 + PATIENCE_SECONDS, "0:3 1:3 2:3");
+        waits_at(*state, i, FIRST + 1, 3 + TIMEOUT_SECONDS);
+    assert_begins(*state, 3 + TIMEOUT_SECONDS, "0:3 1:3 2:3");
     for (size_t i = 0; i < 3; i++)
-        waits_at(*state, i, SECOND, 4 + PATIENCE_SECONDS);
-    assert_begins(*state, 4 + PATIENCE_SECONDS, "0:3 1:3 2:3");
+        waits_at(*state, i, SECOND, 4 + TIMEOUT_SECONDS);
+    assert_begins(*state, 4 + TIMEOUT_SECONDS, "0:3 1:3 2:3");
 }
 
 /* It is back: alone it would measure something else, but it takes part in what is to come. */
@@ -180,17 +180,17 @@ static void test_arbiter__who_is_late_has_missed_the_barrier(void **state)
     all_before(*state, FIRST, 0);
     for (size_t i = 0; i < 3; i++)
         waits_at(*state, i, FIRST, 1);
-    assert_begins(*state, 2 + PATIENCE_SECONDS, "0:3 1:3 2:3");
-    waits_at(*state, 3, FIRST, 3 + PATIENCE_SECONDS);
-    assert_begins(*state, 3 + PATIENCE_SECONDS, "3:0");
+    assert_begins(*state, 2 + TIMEOUT_SECONDS, "0:3 1:3 2:3");
+    waits_at(*state, 3, FIRST, 3 + TIMEOUT_SECONDS);
+    assert_begins(*state, 3 + TIMEOUT_SECONDS, "3:0");
     for (size_t i = 0; i < MEMBERS; i++)
-        waits_at(*state, i, SECOND, 4 + PATIENCE_SECONDS);
-    assert_begins(*state, 4 + PATIENCE_SECONDS, "0:4 1:4 2:4 3:4");
+        waits_at(*state, i, SECOND, 4 + TIMEOUT_SECONDS);
+    assert_begins(*state, 4 + TIMEOUT_SECONDS, "0:4 1:4 2:4 3:4");
 }
 
-/* ---- turns in a test ---- */
+/* ---- exclusive steps in a test ---- */
 
-static void test_arbiter__turns_begin_when_all_others_wait(void **state)
+static void test_arbiter__exclusive_steps_begin_when_all_others_wait(void **state)
 {
     for (size_t i = 0; i < MEMBERS; i++)
         waits_at(*state, i, FIRST, 0);
@@ -202,25 +202,26 @@ static void test_arbiter__turns_begin_when_all_others_wait(void **state)
     assert_begins(*state, 2, "0:1");
     is_before(*state, 0, SECOND, 3);
     assert_begins(*state, 3, "1:1");
-    waits_at(*state, 0, SECOND, 4); /* the next test's barrier: not before all turns are over */
+    waits_at(*state, 0, SECOND,
+             4); /* the next test's barrier: not before all exclusive steps are over */
     assert_begins(*state, 4, "");
 }
 
-/* Patience counts from each turn's own begin. */
-static void test_arbiter__long_turns_of_others_make_nobody_late(void **state)
+/* The timeout counts from the begin of each exclusive step. */
+static void test_arbiter__long_exclusive_steps_of_others_time_no_member_out(void **state)
 {
     for (size_t i = 0; i < MEMBERS; i++)
         waits_at(*state, i, FIRST_TURN, 0);
     for (size_t i = 0; i < MEMBERS; i++) {
-        double seconds = (PATIENCE_SECONDS - 1.0) * (double)i;
+        double seconds = (TIMEOUT_SECONDS - 1.0) * (double)i;
         char expected[8];
 
         snprintf(expected, sizeof(expected), "%zu:1", i);
         assert_begins(*state, seconds, expected);
-        assert_begins(*state, seconds + PATIENCE_SECONDS - 2, "");
-        waits_at(*state, i, SECOND, seconds + PATIENCE_SECONDS - 1);
+        assert_begins(*state, seconds + TIMEOUT_SECONDS - 2, "");
+        waits_at(*state, i, SECOND, seconds + TIMEOUT_SECONDS - 1);
     }
-    assert_begins(*state, (PATIENCE_SECONDS - 1) * MEMBERS, "0:4 1:4 2:4 3:4");
+    assert_begins(*state, (TIMEOUT_SECONDS - 1) * MEMBERS, "0:4 1:4 2:4 3:4");
 }
 
 /* A test that was measured and lost with its probe is measured again, behind the others. */
@@ -254,7 +255,7 @@ static void test_arbiter__a_place_follows_from_the_tests_that_are_left(void **st
                                           {"concurrent", "", "", 0, PB_LINKS_CONCURRENT},
                                           {"last", "", "", 0, PB_LINKS_CONCURRENT}};
     const struct pb_test_list tests = {specs, 4};
-    const struct pb_ready link = {"exclusive", PB_STEP_TURN}, barrier = {"concurrent", 2};
+    const struct pb_ready link = {"exclusive", PB_STEP_EXCLUSIVE}, barrier = {"concurrent", 2};
     bool is_left[] = {true, true, true, true};
     struct pb_node_place place = pb_node_place_of(&tests, is_left, NULL);
 
@@ -281,7 +282,7 @@ int main(void)
     const struct CMUnitTest cases[] = {
         CASE(test_arbiter__the_host_link_goes_from_member_to_member),
         CASE(test_arbiter__who_has_no_exclusive_tests_is_passed_over),
-        CASE(test_arbiter__who_waits_for_the_host_link_gets_it_in_its_turn),
+        CASE(test_arbiter__the_host_link_goes_to_one_member_after_the_other),
         CASE(test_arbiter__who_does_not_report_loses_the_host_link),
         CASE(test_arbiter__a_barrier_waits_for_all),
         CASE(test_arbiter__a_barrier_waits_for_exclusive_tests),
@@ -290,8 +291,8 @@ int main(void)
         CASE(test_arbiter__the_next_barrier_waits_for_those_who_measure),
         CASE(test_arbiter__who_is_late_is_not_awaited_again),
         CASE(test_arbiter__who_is_late_has_missed_the_barrier),
-        CASE(test_arbiter__turns_begin_when_all_others_wait),
-        CASE(test_arbiter__long_turns_of_others_make_nobody_late),
+        CASE(test_arbiter__exclusive_steps_begin_when_all_others_wait),
+        CASE(test_arbiter__long_exclusive_steps_of_others_time_no_member_out),
         CASE(test_arbiter__the_host_link_comes_back_for_a_repeated_test),
         CASE(test_arbiter__is_over_when_all_are_at_the_end),
         CASE(test_arbiter__a_place_follows_from_the_tests_that_are_left),

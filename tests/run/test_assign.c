@@ -9,61 +9,67 @@
 static const struct pb_test_selection nothing_selected = {.backend = "auto"};
 
 /* A rank on hardware that sees the devices named by the messages of `uuids`. */
-static struct pb_sighting see(const char *host, int64_t local_rank, const char *uuids)
+static struct pb_visible_devices see(const char *host, int64_t local_rank, const char *uuids)
 {
-    struct pb_sighting sighting = {.local_rank = local_rank, .backend = "cuda"};
+    struct pb_visible_devices visible = {.local_rank = local_rank, .backend = "cuda"};
 
-    PB_TEXT_SET(sighting.host, host);
-    sighting.device_count = strlen(uuids);
-    for (size_t i = 0; i < sighting.device_count; i++)
-        sighting.uuids[i][0] = uuids[i];
-    return sighting;
+    PB_TEXT_SET(visible.host, host);
+    visible.device_count = strlen(uuids);
+    for (size_t i = 0; i < visible.device_count; i++)
+        visible.uuids[i][0] = uuids[i];
+    return visible;
 }
 
-static void test_seats__each_rank_takes_its_own(void **state)
+static void test_assign__each_rank_takes_its_own(void **state)
 {
-    const struct pb_sighting sightings[] = {see("n", 0, "ab"), see("n", 1, "ab")};
+    const struct pb_visible_devices rank_devices[] = {see("n", 0, "ab"), see("n", 1, "ab")};
     struct pb_assignment assignments[2];
 
     (void)state;
-    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, NULL), PB_OK);
+    assert_int_equal(pb_assign_devices(rank_devices, 2, &nothing_selected, assignments, NULL),
+                     PB_OK);
     assert_string_equal(assignments[0].selector, "a");
     assert_string_equal(assignments[1].selector, "b");
 }
 
 /* As under a launcher that shows every rank one GPU: the local rank says nothing. */
-static void test_seats__one_visible_device_each(void **state)
+static void test_assign__one_visible_device_each(void **state)
 {
-    const struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "b"), see("n", 2, "c")};
+    const struct pb_visible_devices rank_devices[] = {see("n", 0, "a"), see("n", 1, "b"),
+                                                      see("n", 2, "c")};
     struct pb_assignment assignments[3];
 
     (void)state;
-    assert_int_equal(pb_assign_devices(sightings, 3, &nothing_selected, assignments, NULL), PB_OK);
+    assert_int_equal(pb_assign_devices(rank_devices, 3, &nothing_selected, assignments, NULL),
+                     PB_OK);
     assert_string_equal(assignments[1].selector, "b");
     assert_string_equal(assignments[2].selector, "c");
 }
 
-static void test_seats__first_free_one_when_the_own_is_taken(void **state)
+static void test_assign__first_free_one_when_the_own_is_taken(void **state)
 {
-    const struct pb_sighting sightings[] = {see("n", 0, "b"), see("n", 1, "abc"), see("n", 2, "ba"),
-                                            see("n", 2, "abc")};
+    const struct pb_visible_devices rank_devices[] = {see("n", 0, "b"), see("n", 1, "abc"),
+                                                      see("n", 2, "ba"), see("n", 2, "abc")};
     struct pb_assignment assignments[4];
 
     (void)state;
-    assert_int_equal(pb_assign_devices(sightings, 4, &nothing_selected, assignments, NULL), PB_OK);
+    assert_int_equal(pb_assign_devices(rank_devices, 4, &nothing_selected, assignments, NULL),
+                     PB_OK);
     assert_string_equal(assignments[0].selector, "b");
     assert_string_equal(assignments[1].selector, "a");
     assert_int_equal(assignments[2].member_status, PB_MEMBER_DUPLICATE);
     assert_string_equal(assignments[3].selector, "c"); /* its own is also the last of its list */
 }
 
-static void test_seats__surplus_is_duplicate_and_blind_is_absent(void **state)
+static void test_assign__surplus_is_duplicate_and_blind_is_absent(void **state)
 {
-    const struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "a"), see("m", 0, "")};
+    const struct pb_visible_devices rank_devices[] = {see("n", 0, "a"), see("n", 1, "a"),
+                                                      see("m", 0, "")};
     struct pb_assignment assignments[3];
 
     (void)state;
-    assert_int_equal(pb_assign_devices(sightings, 3, &nothing_selected, assignments, NULL), PB_OK);
+    assert_int_equal(pb_assign_devices(rank_devices, 3, &nothing_selected, assignments, NULL),
+                     PB_OK);
     assert_int_equal(assignments[0].member_status, PB_MEMBER_OK);
     assert_int_equal(assignments[1].member_status, PB_MEMBER_DUPLICATE);
     assert_int_equal(assignments[2].member_status, PB_MEMBER_ABSENT);
@@ -77,86 +83,90 @@ static void name_instance(size_t i, char name_out[PB_TEXT_LENGTH])
 }
 
 /* What a node full of MIG instances may have: no rank is left without one. */
-static void test_seats__many_instances_of_a_node(void **state)
+static void test_assign__many_instances_of_a_node(void **state)
 {
-    struct pb_sighting *sightings = calloc(PB_SIGHT_MAX, sizeof(*sightings));
-    struct pb_assignment *assignments = calloc(PB_SIGHT_MAX, sizeof(*assignments));
+    struct pb_visible_devices *rank_devices = calloc(PB_VISIBLE_MAX, sizeof(*rank_devices));
+    struct pb_assignment *assignments = calloc(PB_VISIBLE_MAX, sizeof(*assignments));
     char name[PB_TEXT_LENGTH];
 
     (void)state;
-    assert_true(PB_SIGHT_MAX >= 8 * 7);
-    assert_true(sightings != NULL && assignments != NULL);
-    for (size_t i = 0; i < PB_SIGHT_MAX; i++) {
-        sightings[i] = see("n", (int64_t)i, "");
-        sightings[i].device_count = PB_SIGHT_MAX;
-        for (size_t j = 0; j < PB_SIGHT_MAX; j++) {
+    assert_true(PB_VISIBLE_MAX >= 8 * 7);
+    assert_true(rank_devices != NULL && assignments != NULL);
+    for (size_t i = 0; i < PB_VISIBLE_MAX; i++) {
+        rank_devices[i] = see("n", (int64_t)i, "");
+        rank_devices[i].device_count = PB_VISIBLE_MAX;
+        for (size_t j = 0; j < PB_VISIBLE_MAX; j++) {
             name_instance(j, name);
-            PB_TEXT_SET(sightings[i].uuids[j], name);
+            PB_TEXT_SET(rank_devices[i].uuids[j], name);
         }
     }
     assert_int_equal(
-        pb_assign_devices(sightings, PB_SIGHT_MAX, &nothing_selected, assignments, NULL), PB_OK);
-    for (size_t i = 0; i < PB_SIGHT_MAX; i++) {
+        pb_assign_devices(rank_devices, PB_VISIBLE_MAX, &nothing_selected, assignments, NULL),
+        PB_OK);
+    for (size_t i = 0; i < PB_VISIBLE_MAX; i++) {
         name_instance(i, name);
         assert_int_equal(assignments[i].member_status, PB_MEMBER_OK);
         assert_string_equal(assignments[i].selector, name);
     }
     free(assignments);
-    free(sightings);
+    free(rank_devices);
 }
 
 /* Ranks that all see the one instance that CUDA shows them. */
-static void test_seats__surplus_ranks_of_one_instance_are_told_why(void **state)
+static void test_assign__surplus_ranks_of_one_instance_get_the_reason(void **state)
 {
-    struct pb_sighting sightings[] = {see("n", 0, "a"), see("n", 1, "a")};
+    struct pb_visible_devices rank_devices[] = {see("n", 0, "a"), see("n", 1, "a")};
     struct pb_assignment assignments[2];
 
     (void)state;
-    PB_TEXT_SET(sightings[0].uuids[0], "MIG-a");
-    PB_TEXT_SET(sightings[1].uuids[0], "MIG-a");
-    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, NULL), PB_OK);
+    PB_TEXT_SET(rank_devices[0].uuids[0], "MIG-a");
+    PB_TEXT_SET(rank_devices[1].uuids[0], "MIG-a");
+    assert_int_equal(pb_assign_devices(rank_devices, 2, &nothing_selected, assignments, NULL),
+                     PB_OK);
     assert_int_equal(assignments[1].member_status, PB_MEMBER_DUPLICATE);
     assert_non_null(strstr(assignments[1].message, "CUDA_VISIBLE_DEVICES"));
 }
 
 /* Where one node sees no GPU, its rank has none; the others are measured. */
-static void test_seats__rank_without_gpu_is_absent(void **state)
+static void test_assign__rank_without_gpu_is_absent(void **state)
 {
-    struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "")};
+    struct pb_visible_devices rank_devices[] = {see("n", 0, "a"), see("m", 0, "")};
     struct pb_assignment assignments[2];
 
     (void)state;
-    sightings[1].status = PB_NOT_FOUND;
-    sightings[1].member_status = PB_MEMBER_ABSENT;
-    PB_TEXT_SET(sightings[1].message, "no GPU found");
-    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, NULL), PB_OK);
+    rank_devices[1].status = PB_NOT_FOUND;
+    rank_devices[1].member_status = PB_MEMBER_ABSENT;
+    PB_TEXT_SET(rank_devices[1].message, "no GPU found");
+    assert_int_equal(pb_assign_devices(rank_devices, 2, &nothing_selected, assignments, NULL),
+                     PB_OK);
     assert_int_equal(assignments[0].member_status, PB_MEMBER_OK);
     assert_int_equal(assignments[1].member_status, PB_MEMBER_ABSENT);
     assert_string_equal(assignments[1].message, "no GPU found");
 }
 
-static void test_seats__simulated_slot_is_the_local_rank(void **state)
+static void test_assign__simulated_slot_is_the_local_rank(void **state)
 {
-    struct pb_sighting sightings[] = {see("n", 0, "st"), see("n", 5, "st")};
+    struct pb_visible_devices rank_devices[] = {see("n", 0, "st"), see("n", 5, "st")};
     struct pb_assignment assignments[2];
 
     (void)state;
-    PB_TEXT_SET(sightings[0].backend, "sim");
-    PB_TEXT_SET(sightings[1].backend, "sim");
-    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, NULL), PB_OK);
+    PB_TEXT_SET(rank_devices[0].backend, "sim");
+    PB_TEXT_SET(rank_devices[1].backend, "sim");
+    assert_int_equal(pb_assign_devices(rank_devices, 2, &nothing_selected, assignments, NULL),
+                     PB_OK);
     assert_string_equal(assignments[1].selector, "5");
 }
 
-static void test_seats__refused_command_line_names_the_rank(void **state)
+static void test_assign__refused_command_line_names_the_rank(void **state)
 {
-    struct pb_sighting sightings[] = {see("n", 0, "a"), see("m", 0, "b")};
+    struct pb_visible_devices rank_devices[] = {see("n", 0, "a"), see("m", 0, "b")};
     struct pb_error err = PB_ERROR_INIT;
     struct pb_assignment assignments[2];
 
     (void)state;
-    sightings[1].status = PB_INVALID;
-    PB_TEXT_SET(sightings[1].message, "battery \"x\"");
-    assert_int_equal(pb_assign_devices(sightings, 2, &nothing_selected, assignments, &err),
+    rank_devices[1].status = PB_INVALID;
+    PB_TEXT_SET(rank_devices[1].message, "battery \"x\"");
+    assert_int_equal(pb_assign_devices(rank_devices, 2, &nothing_selected, assignments, &err),
                      PB_INVALID);
     assert_string_equal(err.message, "rank 1 on m: battery \"x\"");
 }
@@ -222,7 +232,7 @@ static void test_keys__absent_device_of_a_fleet_keeps_its_place(void **state)
     assert_string_equal(named[1].host, "n07");
     assert_int_equal(named[1].slot, 3);
     assert_string_equal(named[1].key, "");
-    assert_string_equal(named[2].host, "here"); /* no fleet tells more */
+    assert_string_equal(named[2].host, "here"); /* no fleet has more */
     assert_int_equal(named[2].slot, -1);
 }
 
@@ -273,15 +283,15 @@ static void test_keys__no_device_at_all_is_not_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_seats__each_rank_takes_its_own),
-        cmocka_unit_test(test_seats__one_visible_device_each),
-        cmocka_unit_test(test_seats__first_free_one_when_the_own_is_taken),
-        cmocka_unit_test(test_seats__surplus_is_duplicate_and_blind_is_absent),
-        cmocka_unit_test(test_seats__many_instances_of_a_node),
-        cmocka_unit_test(test_seats__surplus_ranks_of_one_instance_are_told_why),
-        cmocka_unit_test(test_seats__rank_without_gpu_is_absent),
-        cmocka_unit_test(test_seats__simulated_slot_is_the_local_rank),
-        cmocka_unit_test(test_seats__refused_command_line_names_the_rank),
+        cmocka_unit_test(test_assign__each_rank_takes_its_own),
+        cmocka_unit_test(test_assign__one_visible_device_each),
+        cmocka_unit_test(test_assign__first_free_one_when_the_own_is_taken),
+        cmocka_unit_test(test_assign__surplus_is_duplicate_and_blind_is_absent),
+        cmocka_unit_test(test_assign__many_instances_of_a_node),
+        cmocka_unit_test(test_assign__surplus_ranks_of_one_instance_get_the_reason),
+        cmocka_unit_test(test_assign__rank_without_gpu_is_absent),
+        cmocka_unit_test(test_assign__simulated_slot_is_the_local_rank),
+        cmocka_unit_test(test_assign__refused_command_line_names_the_rank),
         cmocka_unit_test(test_keys__are_host_and_slot),
         cmocka_unit_test(test_keys__same_device_twice_is_a_duplicate),
         cmocka_unit_test(test_keys__two_devices_of_one_name_stay_apart),

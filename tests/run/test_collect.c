@@ -16,7 +16,7 @@ struct place {
     struct pb_collect *collect;
 };
 
-static void ignore(void *context, const struct pb_news *news)
+static void ignore(void *context, const struct pb_run_event *news)
 {
     (void)context, (void)news;
 }
@@ -68,11 +68,11 @@ static void take_test(struct place *place)
     const double values[2] = {0, 1};
     struct pb_recording recording = {
         .name = "l1_capacity", .unit = "cycle", .method = "m", .sm_id = -1};
-    struct pb_test_note note = {
+    struct pb_test_report report = {
         .key = "n.gpu0", .uuid = "A", .test = "l1_capacity", .outcome = "ok"};
     struct pb_matrix *matrix = &recording.matrix;
     struct pb_image image;
-    struct pb_frame frame = {.type = PB_FRAME_TEST, .note = pb_note_test(&note)};
+    struct pb_frame frame = {.type = PB_FRAME_TEST, .message = pb_message_test(&report)};
 
     matrix->rank = 1;
     assert_int_equal(pb_axis_set_values(&matrix->axes[0], "sm", "", "which", values, 2, NULL),
@@ -84,7 +84,7 @@ static void take_test(struct place *place)
     frame.body_size = image.size;
     assert_int_equal(pb_collect_take(place->collect, 0, &frame, NULL), PB_OK);
     free(image.bytes);
-    free((char *)(uintptr_t)frame.note);
+    free((char *)(uintptr_t)frame.message);
 }
 
 /* One test that is ok, and a row that says so of tests_ok tests. */

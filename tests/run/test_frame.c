@@ -23,7 +23,7 @@ static void *pack_sample(size_t *size_out)
 static void assert_is_sample(const struct pb_frame *frame)
 {
     assert_int_equal(frame->type, sample.type);
-    assert_string_equal(frame->note, sample.note);
+    assert_string_equal(frame->message, sample.message);
     assert_int_equal(frame->body_size, sample.body_size);
     assert_memory_equal(frame->body, sample.body, sample.body_size);
 }
@@ -35,13 +35,13 @@ static void test_frame__comes_back_as_it_was_packed(void **state)
     struct pb_frame frame;
 
     (void)state;
-    assert_int_equal(size, PB_FRAME_HEADER_SIZE + strlen(sample.note) + 1 + sizeof(body_text));
+    assert_int_equal(size, PB_FRAME_HEADER_SIZE + strlen(sample.message) + 1 + sizeof(body_text));
     assert_int_equal(pb_frame_unpack(bytes, size, &frame, NULL), PB_OK);
     assert_is_sample(&frame);
     free(bytes);
 }
 
-static void test_frame__without_note_and_body_is_a_header(void **state)
+static void test_frame__without_message_and_body_is_a_header(void **state)
 {
     const struct pb_frame done = {.type = PB_FRAME_DONE};
     struct pb_frame frame;
@@ -53,7 +53,7 @@ static void test_frame__without_note_and_body_is_a_header(void **state)
     assert_int_equal(size, PB_FRAME_HEADER_SIZE);
     assert_int_equal(pb_frame_unpack(bytes, size, &frame, NULL), PB_OK);
     assert_int_equal(frame.type, PB_FRAME_DONE);
-    assert_null(frame.note);
+    assert_null(frame.message);
     assert_null(frame.body);
     free(bytes);
 }
@@ -228,7 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frame__comes_back_as_it_was_packed),
-        cmocka_unit_test(test_frame__without_note_and_body_is_a_header),
+        cmocka_unit_test(test_frame__without_message_and_body_is_a_header),
         cmocka_unit_test(test_frame__every_flipped_bit_is_refused),
         cmocka_unit_test(test_frame__every_shorter_length_is_refused),
         cmocka_unit_test(test_frame__sound_header_with_wild_claims_is_refused),

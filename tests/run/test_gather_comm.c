@@ -66,7 +66,7 @@ static void test_collect__gives_rank_zero_what_all_have(void **state)
     free(all);
 }
 
-static void test_collect__no_memory_at_rank_zero_is_told_to_all(void **state)
+static void test_collect__no_memory_at_rank_zero_is_reported_to_all(void **state)
 {
     struct pb_error err = PB_ERROR_INIT;
     int mine = my_rank();
@@ -101,7 +101,7 @@ static void test_collect__another_rank_without_memory_leaves_nothing_behind(void
 static const struct pb_ledger_entry entry = {
     .key = "h.gpu1", .uuid = "GPU-b", .model = "T0", .test = "l2_capacity", .end = {PB_TEST_OK, 0}};
 
-static void test_share_ledger__no_memory_at_one_rank_is_told_to_all(void **state)
+static void test_share_ledger__no_memory_at_one_rank_is_reported_to_all(void **state)
 {
     struct pb_ledger found = {NULL, 0, 0}, ledger = {NULL, 0, 0};
     struct pb_error err = PB_ERROR_INIT;
@@ -142,10 +142,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_collect__gives_rank_zero_what_all_have, start_case),
-        cmocka_unit_test_setup(test_collect__no_memory_at_rank_zero_is_told_to_all, start_case),
+        cmocka_unit_test_setup(test_collect__no_memory_at_rank_zero_is_reported_to_all, start_case),
         cmocka_unit_test_setup(test_collect__another_rank_without_memory_leaves_nothing_behind,
                                start_case),
-        cmocka_unit_test_setup(test_share_ledger__no_memory_at_one_rank_is_told_to_all, start_case),
+        cmocka_unit_test_setup(test_share_ledger__no_memory_at_one_rank_is_reported_to_all,
+                               start_case),
         cmocka_unit_test_setup(test_share_ledger__each_rank_has_what_concerns_its_device,
                                start_case),
     };

@@ -58,7 +58,7 @@ static void empty(struct pb_outbox *outbox)
     assert_int_equal(outbox->size, 0);
 }
 
-/* Before anybody listens, as an empty message after the sending tells. */
+/* Before anybody listens, as an empty message after the sending shows. */
 static void test_send__does_not_wait_for_rank_zero(void **state)
 {
     struct pb_outbox outbox = {NULL, NULL, 0};

@@ -83,8 +83,8 @@ static void flip(const char *path, long at)
 enum { TEST_A = 1, TEST_B = 2, TESTS_BOTH = 3 };
 
 /*
- * Writes the spool of a rank whose device has the tests a and b: `tests` tells which are in it, and
- * has_end whether it has an end.
+ * Writes the spool of a rank whose device has the tests a and b: `tests` names those that are in
+ * it, and has_end whether it has an end.
  */
 static void write_spool(const char *dir, int64_t rank, const char *key, const char *uuid, int tests,
                         bool has_end)

@@ -14,11 +14,11 @@
 struct scene {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    char story[1000]; /* frames in the order in which they reached the sink */
-    bool is_busy;     /* the sink */
-    bool was_torn;    /* two threads were in the sink at once */
-    int returned;     /* puts that have come back */
-    int fail_at;      /* the sink fails at this TEST frame; 0: never */
+    char event_log[1000]; /* frames in the order in which they reached the sink */
+    bool is_busy;         /* the sink */
+    bool was_torn;        /* two threads were in the sink at once */
+    int returned;         /* puts that have come back */
+    int fail_at;          /* the sink fails at this TEST frame; 0: never */
     int tests_taken;
 };
 
@@ -42,15 +42,15 @@ static void begin_frame(struct scene *scene)
 static enum pb_status take(void *context, const struct pb_frame *frame, struct pb_error *err)
 {
     struct scene *scene = context;
-    struct pb_test_note note;
-    enum pb_status status = pb_note_read_test(frame->note, &note, err);
+    struct pb_test_report report;
+    enum pb_status status = pb_message_read_test(frame->message, &report, err);
     size_t used;
 
     begin_frame(scene);
     pthread_mutex_lock(&scene->lock);
-    used = strlen(scene->story);
-    snprintf(scene->story + used, sizeof(scene->story) - used, "%s%s:%s", used == 0 ? "" : " ",
-             pb_frame_type_name(frame->type), note.test);
+    used = strlen(scene->event_log);
+    snprintf(scene->event_log + used, sizeof(scene->event_log) - used, "%s%s:%s",
+             used == 0 ? "" : " ", pb_frame_type_name(frame->type), report.test);
     if (frame->type == PB_FRAME_TEST && ++scene->tests_taken == scene->fail_at)
         status = pb_fail(err, PB_IO, "the pipe is broken");
     scene->is_busy = false;
@@ -59,7 +59,7 @@ static enum pb_status take(void *context, const struct pb_frame *frame, struct p
     return status;
 }
 
-/* Waits until the story has these words; false: a minute has passed. */
+/* Waits until the event_log has these words; false: a minute has passed. */
 static bool await(struct scene *scene, const char *words)
 {
     struct timespec end;
@@ -68,7 +68,7 @@ static bool await(struct scene *scene, const char *words)
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 60;
     pthread_mutex_lock(&scene->lock);
-    while (strstr(scene->story, words) == NULL && result != ETIMEDOUT)
+    while (strstr(scene->event_log, words) == NULL && result != ETIMEDOUT)
         result = pthread_cond_timedwait(&scene->changed, &scene->lock, &end);
     pthread_mutex_unlock(&scene->lock);
     return result == 0;
@@ -137,25 +137,25 @@ static void open_stage(struct stage *stage, struct pb_packer_request request)
     assert_int_equal(pb_packer_open(&request, &stage->packer, NULL), PB_OK);
 }
 
-static struct pb_test_note note_of(const char *test)
+static struct pb_test_report report_of(const char *test)
 {
-    struct pb_test_note note = {.key = "h.gpu0"};
+    struct pb_test_report report = {.key = "h.gpu0"};
 
-    PB_TEXT_SET(note.test, test);
-    return note;
+    PB_TEXT_SET(report.test, test);
+    return report;
 }
 
 static enum pb_status start(struct stage *stage, const char *test)
 {
-    const struct pb_test_note note = note_of(test);
+    const struct pb_test_report report = report_of(test);
 
-    return pb_packer_send(stage->packer, PB_FRAME_START, pb_note_test(&note), NULL);
+    return pb_packer_send(stage->packer, PB_FRAME_START, pb_message_test(&report), NULL);
 }
 
 /* Puts a test with one access, which somebody has to free. */
 static enum pb_status put(struct stage *stage, const char *test, struct pb_error *err)
 {
-    const struct pb_test_note note = note_of(test);
+    const struct pb_test_report report = report_of(test);
     const struct pb_point point = {.count = 1};
     const uint32_t latency_cycles = 30;
     const uint64_t index_bytes = 0;
@@ -168,7 +168,7 @@ static enum pb_status put(struct stage *stage, const char *test, struct pb_error
         pb_series_append(&recording.series, &point, &latency_cycles, &index_bytes, NULL), PB_OK);
     pb_state_clear(&states[0]);
     pb_state_clear(&states[1]);
-    status = pb_packer_put(stage->packer, &note, &recording, states, err);
+    status = pb_packer_put(stage->packer, &report, &recording, states, err);
     pthread_mutex_lock(&stage->scene.lock);
     stage->scene.returned++;
     pthread_mutex_unlock(&stage->scene.lock);
@@ -186,9 +186,9 @@ static void test_packer__slow_pack_overlaps_the_next_test(void **state)
     assert_int_equal(start(&stage, "next"), PB_OK);
     assert_int_equal(put(&stage, "next", NULL), PB_OK);
     assert_int_equal(pb_packer_close(stage.packer, NULL), PB_OK);
-    assert_non_null(strstr(stage.scene.story, "START:overlap MEASURED:overlap START:next"));
-    assert_non_null(strstr(stage.scene.story, "TEST:overlap"));
-    assert_non_null(strstr(stage.scene.story, "TEST:next"));
+    assert_non_null(strstr(stage.scene.event_log, "START:overlap MEASURED:overlap START:next"));
+    assert_non_null(strstr(stage.scene.event_log, "TEST:overlap"));
+    assert_non_null(strstr(stage.scene.event_log, "TEST:next"));
 }
 
 static void test_packer__holds_a_few_recordings_only(void **state)
@@ -225,7 +225,7 @@ static void test_packer__tests_keep_their_order(void **state)
     assert_int_equal(pb_packer_close(stage.packer, NULL), PB_OK);
     assert_int_equal(stage.scene.tests_taken, 20);
     assert_false(stage.scene.was_torn);
-    at = stage.scene.story;
+    at = stage.scene.event_log;
     for (int i = 0; i < 20; i++) {
         char words[32];
 

@@ -10,7 +10,7 @@
 #include "run/times.h"
 #include "run/unit.h"
 
-enum { MEMBERS_MAX = 8, PATIENCE_SECONDS = 60 };
+enum { MEMBERS_MAX = 8, TIMEOUT_SECONDS = 60 };
 
 static const double begin_seconds = 0.005;
 
@@ -42,7 +42,7 @@ static struct play_request request_of(struct times *times)
                                  .context = times,
                                  .begin_seconds = begin_seconds,
                                  .opening_factor = 1,
-                                 .patience_seconds = PATIENCE_SECONDS};
+                                 .timeout_seconds = TIMEOUT_SECONDS};
 }
 
 static void play_times(struct times *times, struct play *play)
@@ -69,13 +69,13 @@ static void assert_exclusive(const struct play *play)
     for (size_t i = 0; i < play->count; i++) {
         const struct play_span *span = &play->spans[i];
 
-        assert_true(!is_alone(span) || span->has_turn);
-        for (size_t k = 0; k < play->count && span->has_turn; k++) {
+        assert_true(!is_alone(span) || span->in_exclusive_step);
+        for (size_t k = 0; k < play->count && span->in_exclusive_step; k++) {
             const struct play_span *other = &play->spans[k];
 
             if (other->waits || !overlap(span, other))
                 continue;
-            assert_false(other->has_turn || other->others > 0);
+            assert_false(other->in_exclusive_step || other->others > 0);
             assert_string_not_equal(span->test->name, "peer_link");
         }
     }
@@ -92,7 +92,7 @@ static double seconds_in(const struct play *play, size_t member, const struct pb
     return seconds;
 }
 
-static void test_play__nobody_shares_a_turn(void **state)
+static void test_play__exclusive_steps_do_not_overlap(void **state)
 {
     for (size_t count = 1; count <= MEMBERS_MAX; count++) {
         struct times times = times_for(state, count);
@@ -170,7 +170,7 @@ static double wall_seconds(void **state, size_t count)
 }
 
 /* Against one that has the same peers to read from, and the node to itself. */
-static void test_play__turns_hide_behind_other_tests(void **state)
+static void test_play__exclusive_steps_overlap_with_other_tests(void **state)
 {
     struct times times = times_for(state, 4);
     double alone = 0;
@@ -221,7 +221,7 @@ static double end_of(const struct play *play, size_t member)
     return seconds;
 }
 
-static void test_play__who_dies_keeps_nobody_waiting(void **state)
+static void test_play__a_dead_probe_keeps_no_member_waiting(void **state)
 {
     static const char *const tests[] = {"clock_overhead", "host_link", "host_latency",
                                         "tlb_reach",      "peer_link", "host_link_concurrent"};
@@ -249,10 +249,10 @@ static void test_play__who_does_not_report_with_the_links_loses_them(void **stat
 
     play_failing(&failing, &play);
     for (size_t i = 0; i < play.count; i++)
-        if (play.spans[i].member != 0 && play.spans[i].has_turn)
-            assert_true(play.spans[i].begin_seconds >= PATIENCE_SECONDS);
+        if (play.spans[i].member != 0 && play.spans[i].in_exclusive_step)
+            assert_true(play.spans[i].begin_seconds >= TIMEOUT_SECONDS);
     for (size_t member = 1; member < 4; member++)
-        assert_true(end_of(&play, member) < 30 + PATIENCE_SECONDS);
+        assert_true(end_of(&play, member) < 30 + TIMEOUT_SECONDS);
     free(play.spans);
 }
 
@@ -265,18 +265,18 @@ static void test_play__who_does_not_report_is_waited_for_only_so_long(void **sta
     play_failing(&failing, &play);
     for (size_t member = 0; member < 4; member++)
         if (member != 2)
-            assert_true(end_of(&play, member) < 25 + PATIENCE_SECONDS);
+            assert_true(end_of(&play, member) < 25 + TIMEOUT_SECONDS);
     free(play.spans);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_play__nobody_shares_a_turn),
+        cmocka_unit_test(test_play__exclusive_steps_do_not_overlap),
         cmocka_unit_test(test_play__everybody_runs_each_test_once),
         cmocka_unit_test(test_play__the_host_link_goes_from_one_to_the_next),
-        cmocka_unit_test(test_play__turns_hide_behind_other_tests),
-        cmocka_unit_test(test_play__who_dies_keeps_nobody_waiting),
+        cmocka_unit_test(test_play__exclusive_steps_overlap_with_other_tests),
+        cmocka_unit_test(test_play__a_dead_probe_keeps_no_member_waiting),
         cmocka_unit_test(test_play__who_does_not_report_with_the_links_loses_them),
         cmocka_unit_test(test_play__who_does_not_report_is_waited_for_only_so_long),
     };

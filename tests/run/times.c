@@ -11,7 +11,7 @@
 static const struct {
     const char *test;
     double seconds; /* of those for each peer: per peer */
-} in_company[] = {
+} concurrent_tests[] = {
     {"peer_link", 0.016}, {"host_link_concurrent", 0.42}, {"peer_link_concurrent", 0.035}};
 
 static bool is_by_peer(const struct pb_test *test)
@@ -24,9 +24,9 @@ static double seconds_of(const struct pb_test *test, const struct pb_recording *
 {
     size_t peers = recording->matrix.rank > 0 ? recording->matrix.axes[0].length : 0;
 
-    for (size_t i = 0; i < sizeof(in_company) / sizeof(in_company[0]); i++)
-        if (strcmp(test->name, in_company[i].test) == 0 && recording->outcome != PB_TEST_OK)
-            return in_company[i].seconds;
+    for (size_t i = 0; i < sizeof(concurrent_tests) / sizeof(concurrent_tests[0]); i++)
+        if (strcmp(test->name, concurrent_tests[i].test) == 0 && recording->outcome != PB_TEST_OK)
+            return concurrent_tests[i].seconds;
     return is_by_peer(test) && peers > 0 ? recording->seconds / (double)peers : recording->seconds;
 }
 

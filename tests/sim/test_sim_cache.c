@@ -181,7 +181,7 @@ static void test_start__a_smaller_share_takes_ways_of_every_set(void **state)
 }
 
 /* Until then a launch that is repeated reaches the same state, and no window needs another. */
-static void test_draw__is_known_from_the_first_victim_that_chance_chose(void **state)
+static void test_random_victim__is_known_from_the_first_one(void **state)
 {
     static const enum pb_sim_policy policies[] = {PB_SIM_POLICY_LRU, PB_SIM_POLICY_RANDOM};
     uint32_t ways[1] = {2};
@@ -197,11 +197,12 @@ static void test_draw__is_known_from_the_first_victim_that_chance_chose(void **s
 
         for (uint64_t line = 0; line < 2; line++)
             load(cache, line * 32);
-        assert_false(pb_sim_cache_has_drawn(cache));
+        assert_false(pb_sim_cache_has_random_victim(cache));
         load(cache, 64);
-        assert_int_equal(pb_sim_cache_has_drawn(cache), policies[i] == PB_SIM_POLICY_RANDOM);
+        assert_int_equal(pb_sim_cache_has_random_victim(cache),
+                         policies[i] == PB_SIM_POLICY_RANDOM);
         pb_sim_cache_start(cache, 64);
-        assert_false(pb_sim_cache_has_drawn(cache));
+        assert_false(pb_sim_cache_has_random_victim(cache));
         pb_sim_cache_free(cache);
     }
 }
@@ -317,7 +318,7 @@ int main(void)
         cmocka_unit_test(test_sectors__are_filled_one_by_one_and_leave_with_their_line),
         cmocka_unit_test(test_start__empties_everything),
         cmocka_unit_test(test_start__a_smaller_share_takes_ways_of_every_set),
-        cmocka_unit_test(test_draw__is_known_from_the_first_victim_that_chance_chose),
+        cmocka_unit_test(test_random_victim__is_known_from_the_first_one),
         cmocka_unit_test(test_keeps__what_is_here_where_nothing_was_let_go),
         cmocka_unit_test(test_prefetch__sequential_loads_miss_once_per_stream),
         cmocka_unit_test(test_prefetch__a_jump_misses_and_backwards_is_no_stream),

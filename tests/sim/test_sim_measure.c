@@ -208,7 +208,7 @@ static void test_shared_stream__refuses_what_an_sm_does_not_hold(void **state)
     json_decref(root);
 }
 
-static void test_describe__tells_the_profile(void **state)
+static void test_describe__returns_the_profile(void **state)
 {
     json_t *root = simtest_profile();
     struct pb_device_request request = {.host = "n1", .selector = "5"};
@@ -371,7 +371,7 @@ int main(void)
         cmocka_unit_test(test_shared_stream__saturates_at_what_m16_measured),
         cmocka_unit_test(test_shared_stream__without_an_achieved_figure_the_peak_is_reached),
         cmocka_unit_test(test_shared_stream__refuses_what_an_sm_does_not_hold),
-        cmocka_unit_test(test_describe__tells_the_profile),
+        cmocka_unit_test(test_describe__returns_the_profile),
         cmocka_unit_test(test_describe__paths_with_a_cache_are_capabilities),
         cmocka_unit_test(test_open__uuid_and_pci_id_lead_back_to_the_slot),
         cmocka_unit_test(test_open__refuses_odd_selectors),

@@ -231,7 +231,7 @@ static void test_patterns__gtx560ti_with_l1_on(void **state)
     expect_l1_on("gtx560ti", "16", (uint32_t[5]){0, 96, 384, 468, 635});
 }
 
-static void test_patterns__gtx980_with_l1_on_asks_no_tlb(void **state)
+static void test_patterns__gtx980_with_l1_on_looks_up_no_tlb(void **state)
 {
     (void)state;
     expect_l1_on("gtx980", "2", (uint32_t[5]){0, 82, 82, 82, 385});
@@ -250,7 +250,7 @@ int main(void)
         cmocka_unit_test(test_patterns__gtx780),
         cmocka_unit_test(test_patterns__gtx980),
         cmocka_unit_test(test_patterns__gtx560ti_with_l1_on),
-        cmocka_unit_test(test_patterns__gtx980_with_l1_on_asks_no_tlb),
+        cmocka_unit_test(test_patterns__gtx980_with_l1_on_looks_up_no_tlb),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

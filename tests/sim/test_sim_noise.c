@@ -1,4 +1,4 @@
-/* What is drawn: noise of single accesses, and the spread between healthy devices. */
+/* What is random: noise of single accesses, and the spread between healthy devices. */
 #include "sim/simtest.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The shipped profiles: all of them load, and each holds what its source tells. */
+/* The shipped profiles: all of them load, and each holds what its source states. */
 #include "sim/simtest.h"
 
 #include <dirent.h>

@@ -144,7 +144,7 @@ static void test_study__costs_of_the_profile_come_out(void **state)
 }
 
 /* Groups of 16 bytes: shifted by 20, every other one reaches into the next sector of 32 bytes. */
-static void test_study__misaligned_groups_ask_for_one_more_line(void **state)
+static void test_study__misaligned_groups_need_one_more_line(void **state)
 {
     json_t *root;
     struct pb_device *device = open_profile(&root, NULL);
@@ -218,7 +218,7 @@ int main(void)
         cmocka_unit_test(test_coalesce__l1_overflows_from_128_threads_on),
         cmocka_unit_test(test_spill__slowdown_starts_where_f13_saw_it),
         cmocka_unit_test(test_study__costs_of_the_profile_come_out),
-        cmocka_unit_test(test_study__misaligned_groups_ask_for_one_more_line),
+        cmocka_unit_test(test_study__misaligned_groups_need_one_more_line),
         cmocka_unit_test(test_study__faults_show),
         cmocka_unit_test(test_study__refuses_what_it_cannot_run),
     };

@@ -5,7 +5,7 @@
 # nothing of them outlives it and no file of the machine is changed. The GPUs are device files that
 # nobody opens; simulated devices are measured in their place.
 #
-# Limit: the nodes share one network address and tell each other apart by port.
+# Limit: the nodes share one network address and distinguish each other by port.
 
 nodes="n1 n2 n3 n4"
 

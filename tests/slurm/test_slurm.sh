@@ -215,7 +215,7 @@ requeued_job_measures_only_what_is_missing() {
     all_eight "$file"
 }
 
-# Slurm lets a requeued job wait for two minutes, unless it is told otherwise.
+# Slurm lets a requeued job wait for two minutes, unless it is configured otherwise.
 may_start_again() {
     [ "$(state)" = PENDING ] && scontrol update JobId="$job" StartTime=now 2>/dev/null
 }
@@ -411,7 +411,7 @@ HealthCheckNodeState=IDLE
 END
 }
 
-# The first good night is the baseline, a second one tells with it how well devices repeat; the third
+# The first good night is the baseline, a second one shows with it how well devices repeat; the third
 # finds what has changed since, and says so.
 nights_are_compared_with_the_first() {
     export PLUMB_LIBRARY="$work/shared" PLUMB_PROMETHEUS="$work/plumb.prom"
@@ -427,7 +427,7 @@ nights_are_compared_with_the_first() {
     sleep 1 # a night's name has seconds
     write_fleet hang@global_copy
     night 2 || fail "expected CRITICAL, found $code"
-    [ -e "shared/pasts/$second" ] || fail "the second night is no past"
+    [ -e "shared/pasts/$second" ] || fail "the second night is no baseline run"
     grep -q "pasts/$second\"" shared/runs/*.json || fail "not compared with the second night"
     grep -q '^scontrol update NodeName=n3 State=DRAIN' night.txt || fail "nothing to drain"
     [ "$(find shared/runs -name '*.h5' | wc -l)" -eq 3 ] || fail "expected three nights in the library"

@@ -4,7 +4,7 @@
  *
  *     bench_alarms [FLEETS [PROFILE]]
  *
- * A pool of devices is measured once. Fleets of up to half the pool are drawn without repetition;
+ * A pool of devices is measured once. Fleets of up to half the pool are sampled without repetition;
  * greater ones with repetition, and every time, cycle count and rate is then spread anew, as
  * devices of the simulated fleet differ. All rules and practical sizes hold, attribution and causes
  * included.
@@ -60,30 +60,30 @@ static size_t pick(size_t *order, size_t at, bool repeat, struct fleet_random *r
     return chosen;
 }
 
-static void spread_anew(struct pb_features *fleet, size_t subject, struct fleet_random *random)
+static void spread_anew(struct pb_features *fleet, size_t device, struct fleet_random *random)
 {
     for (size_t m = 0; m < fleet->metric_count; m++) {
         const struct pb_metric *metric = &fleet->metrics[m];
-        struct pb_reading cell = pb_features_reading(fleet, subject, m);
+        struct pb_reading cell = pb_features_reading(fleet, device, m);
 
         if (metric->domain > PB_DOMAIN_RATE || !isfinite(cell.value))
             continue;
         cell.value *= 1.0 + SPREAD * fleet_normal(random);
         if (metric->quantum > 0.0)
             cell.value = metric->quantum * round(cell.value / metric->quantum);
-        if (pb_features_set(fleet, subject, metric, cell, NULL) != PB_OK)
+        if (pb_features_set(fleet, device, metric, cell, NULL) != PB_OK)
             exit(EXIT_FAILURE);
     }
 }
 
 /* Where the device stands now; as far as is judged, another one than in the last fleet. */
-static void settle(struct pb_subject *subject, size_t at)
+static void settle(struct pb_feature_row *device, size_t at)
 {
-    snprintf(subject->host, sizeof(subject->host), "n%03zu", at / DEVICES_A_NODE);
-    subject->slot = (int64_t)(at % DEVICES_A_NODE);
-    snprintf(subject->key, sizeof(subject->key), "%.64s.gpu%lld", subject->host,
-             (long long)subject->slot);
-    snprintf(subject->info.uuid, sizeof(subject->info.uuid), "GPU-%zu", at);
+    snprintf(device->host, sizeof(device->host), "n%03zu", at / DEVICES_A_NODE);
+    device->slot = (int64_t)(at % DEVICES_A_NODE);
+    snprintf(device->key, sizeof(device->key), "%.64s.gpu%lld", device->host,
+             (long long)device->slot);
+    snprintf(device->info.uuid, sizeof(device->info.uuid), "GPU-%zu", at);
 }
 
 static enum pb_severity worst_of(const struct pb_features *pool, size_t devices, uint64_t seed)
@@ -101,7 +101,7 @@ static enum pb_severity worst_of(const struct pb_features *pool, size_t devices,
     for (size_t i = 0; i < devices; i++) {
         if (fleetbuild_add(&fleet, &pool[pick(order, i, repeat, &random)], &err) != PB_OK)
             die(&err);
-        settle(&fleet.subjects[i], i);
+        settle(&fleet.devices[i], i);
         if (repeat)
             spread_anew(&fleet, i, &random);
     }

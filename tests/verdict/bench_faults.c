@@ -146,7 +146,7 @@ static void tally_fleet(struct bed *bed, const char *title, const struct guest *
 static void print_tally(const char *what, const struct tally *tally)
 {
     printf("%-34s %4zu fleets, %4zu faults: %5.1f%% found, %5.1f%% with level and cause, "
-           "%zu others blamed, %zu told twice\n",
+           "%zu others named, %zu reported twice\n",
            what, tally->fleets, tally->faults,
            tally->faults > 0 ? 100.0 * (double)tally->found / (double)tally->faults : 100.0,
            tally->faults > 0 ? 100.0 * (double)tally->right / (double)tally->faults : 100.0,
@@ -219,7 +219,7 @@ static void doubles(struct bed *bed)
     print_tally("two faults of one device", &tally);
 }
 
-/* At the practical size, one by one: what is seen of it is told, not required. */
+/* At the practical size, one by one: what is seen of it is printed, not required. */
 static void faint(struct bed *bed)
 {
     struct tally tally = {0};
@@ -237,7 +237,8 @@ static void faint(struct bed *bed)
     print_tally("one faint fault", &tally);
 }
 
-/* One fault of every device of a node, or of one slot of six nodes; told once, as what it is. */
+/* One fault of every device of a node, or of one slot of six nodes; reported once, as what it is.
+ */
 static void shared_by(struct bed *bed, enum pb_level level)
 {
     static const int shared[] = {0, 1, 2, 3, 6, 7, 8}; /* what a node or a slot can do to a GPU */

@@ -19,7 +19,8 @@
  * Devices are measured once by the quick battery, healthy and with each fault; fleets are put
  * together of these rows, and every time, cycle count and rate is spread anew by 0.2%. A device's
  * shift is counted in the minimum detectable shift that is stated for the number of its fleet in
- * which it lies farthest out; a sick device counts from 1.5 on. Kinds are drawn with equal chances.
+ * which it lies farthest out; a sick device counts from 1.5 on. Kinds are chosen with equal
+ * chances.
  *
  * Limit: simulated devices differ by a spread of latency and bandwidth and by their noise.
  */
@@ -143,18 +144,18 @@ static void measure_all(const char *profile, struct rows *rows)
                 measure(profile, i, specs[k][s], &rows->sick[k][s][i]);
 }
 
-static void spread_anew(struct pb_features *features, size_t subject, struct fleet_random *random)
+static void spread_anew(struct pb_features *features, size_t device, struct fleet_random *random)
 {
     for (size_t m = 0; m < features->metric_count; m++) {
         const struct pb_metric *metric = &features->metrics[m];
-        struct pb_reading cell = pb_features_reading(features, subject, m);
+        struct pb_reading cell = pb_features_reading(features, device, m);
 
         if (metric->domain > PB_DOMAIN_RATE || !isfinite(cell.value))
             continue;
         cell.value *= 1.0 + SPREAD * fleet_normal(random);
         if (metric->quantum > 0.0)
             cell.value = metric->quantum * round(cell.value / metric->quantum);
-        if (pb_features_set(features, subject, metric, cell, NULL) != PB_OK)
+        if (pb_features_set(features, device, metric, cell, NULL) != PB_OK)
             die("a number was refused");
     }
 }
@@ -162,24 +163,24 @@ static void spread_anew(struct pb_features *features, size_t subject, struct fle
 static void add_device(const struct rows *rows, const struct trial *trial, size_t at,
                        struct fleet_random *random, bool healthy, struct pb_features *features)
 {
-    const struct device *device = &trial->devices[at];
+    const struct device *member = &trial->devices[at];
     struct pb_error err = PB_ERROR_INIT;
-    struct pb_subject *subject;
+    struct pb_feature_row *device;
 
     if (fleetbuild_add(features,
-                       healthy || device->kind < 0
-                           ? &rows->healthy[device->row]
-                           : &rows->sick[device->kind][device->strength][device->row % COPIES],
+                       healthy || member->kind < 0
+                           ? &rows->healthy[member->row]
+                           : &rows->sick[member->kind][member->strength][member->row % COPIES],
                        &err) != PB_OK)
         die(err.message);
-    subject = &features->subjects[at];
-    snprintf(subject->host, sizeof(subject->host), "n%02zu", at / trial->slots + 1);
-    subject->slot = (int64_t)(at % trial->slots);
-    snprintf(subject->key, sizeof(subject->key), "%.64s.gpu%lld", subject->host,
-             (long long)subject->slot);
-    snprintf(subject->info.uuid, sizeof(subject->info.uuid), "GPU-%zu", at);
-    PB_TEXT_SET(subject->info.driver_version, trial->drivers[at]);
-    PB_TEXT_SET(subject->info.vbios, trial->vbios[at]);
+    device = &features->devices[at];
+    snprintf(device->host, sizeof(device->host), "n%02zu", at / trial->slots + 1);
+    device->slot = (int64_t)(at % trial->slots);
+    snprintf(device->key, sizeof(device->key), "%.64s.gpu%lld", device->host,
+             (long long)device->slot);
+    snprintf(device->info.uuid, sizeof(device->info.uuid), "GPU-%zu", at);
+    PB_TEXT_SET(device->info.driver_version, trial->drivers[at]);
+    PB_TEXT_SET(device->info.vbios, trial->vbios[at]);
     spread_anew(features, at, random);
 }
 
@@ -285,7 +286,7 @@ static void set_named(struct trial *trial)
         const struct pb_finding *finding = &trial->findings.items[i];
 
         for (size_t k = 0; k < finding->members.count && !is_even(finding) && !is_sum(finding); k++)
-            trial->named[finding->members.subjects[k]] = true;
+            trial->named[finding->members.devices[k]] = true;
     }
 }
 
@@ -295,7 +296,7 @@ static bool is_drained(const struct trial *trial, const char *host)
         const struct pb_finding *finding = &trial->findings.items[i];
 
         for (size_t k = 0; k < finding->members.count && finding->drain; k++)
-            if (strcmp(trial->features.subjects[finding->members.subjects[k]].host, host) == 0)
+            if (strcmp(trial->features.devices[finding->members.devices[k]].host, host) == 0)
                 return true;
     }
     return false;
@@ -306,7 +307,7 @@ static bool is_drain_right(const struct trial *trial)
 {
     for (size_t node = 0; node < trial->nodes; node++) {
         size_t must = 0, may = 0, first = node * trial->slots;
-        bool drained = is_drained(trial, trial->features.subjects[first].host);
+        bool drained = is_drained(trial, trial->features.devices[first].host);
 
         for (size_t i = first; i < first + trial->slots; i++) {
             must += trial->devices[i].kind >= 0 && trial->shifts[i] >= COUNTED_FROM;
@@ -319,7 +320,7 @@ static bool is_drain_right(const struct trial *trial)
 }
 
 /* Does a finding of two populations set the sick of one kind apart from the healthy? */
-static bool is_apart(const struct trial *trial, size_t subject)
+static bool is_apart(const struct trial *trial, size_t device)
 {
     for (size_t i = 0; i < trial->findings.count; i++) {
         const struct pb_finding *finding = &trial->findings.items[i];
@@ -332,9 +333,9 @@ static bool is_apart(const struct trial *trial, size_t subject)
             is_there = false;
             beside = healthy = 0;
             for (size_t k = 0; k < list->count; k++) {
-                bool is_sick = trial->devices[list->subjects[k]].kind >= 0;
+                bool is_sick = trial->devices[list->devices[k]].kind >= 0;
 
-                is_there |= list->subjects[k] == subject;
+                is_there |= list->devices[k] == device;
                 beside += is_sick;
                 healthy += !is_sick;
             }
@@ -359,9 +360,9 @@ static bool are_both_listed(const struct trial *trial)
             size_t healthy = 0, missed = 0;
 
             for (size_t k = 0; k < sides[side]->count; k++)
-                healthy += trial->devices[sides[side]->subjects[k]].kind < 0;
+                healthy += trial->devices[sides[side]->devices[k]].kind < 0;
             for (size_t k = 0; k < sides[1 - side]->count; k++) {
-                size_t other = sides[1 - side]->subjects[k];
+                size_t other = sides[1 - side]->devices[k];
 
                 missed += trial->devices[other].kind >= 0 && trial->shifts[other] >= COUNTED_FROM;
             }
@@ -387,7 +388,7 @@ static void print_findings(const struct trial *trial, const char *title)
     printf("  %s: %zu nodes of %zu, sick:", title, trial->nodes, trial->slots);
     for (size_t i = 0; i < trial->count; i++)
         if (trial->devices[i].kind >= 0)
-            printf(" %s=%s(%.1f)", trial->features.subjects[i].key,
+            printf(" %s=%s(%.1f)", trial->features.devices[i].key,
                    specs[trial->devices[i].kind][trial->devices[i].strength], trial->shifts[i]);
     printf("\n");
     for (size_t i = 0; i < trial->findings.count; i++) {
@@ -398,7 +399,7 @@ static void print_findings(const struct trial *trial, const char *title)
                finding->cause, finding->attribute, finding->members.count,
                finding->counterparts.count, finding->drain ? "drain" : "     ", finding->summary);
         for (size_t k = 0; k < finding->members.count; k++)
-            printf(" %s", trial->features.subjects[finding->members.subjects[k]].key);
+            printf(" %s", trial->features.devices[finding->members.devices[k]].key);
         printf("\n");
     }
 }
@@ -618,7 +619,7 @@ static void judge_level(const struct rows *rows, enum scenario scenario, struct 
         print_findings(trial, scenario_names[scenario]);
 }
 
-/* May this fleet tell a fault of the level from one of its devices? */
+/* May this fleet distinguish a fault of the level from one of its devices? */
 static bool is_telling(const struct trial *trial, enum scenario scenario)
 {
     if (trial->nodes < 4 || (scenario == OF_SLOT && trial->slots < 3))

@@ -1,5 +1,5 @@
 /*
- * What every injected fault of design 3.5 ought to be told as, and who may be named for it.
+ * What every injected fault of design 3.5 ought to be reported as, and who may be named for it.
  */
 #ifndef PB_TESTS_VERDICT_FAULTS_H
 #define PB_TESTS_VERDICT_FAULTS_H

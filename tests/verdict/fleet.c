@@ -88,19 +88,19 @@ static struct pb_metric metric_of(const struct fleet_plan *plan, size_t index)
 static void add_device(const struct fleet_plan *plan, size_t index, uint64_t seed,
                        struct pb_features *features)
 {
-    struct pb_subject subject = {.rank = (int64_t)index};
+    struct pb_feature_row device = {.rank = (int64_t)index};
     size_t row;
 
-    subject.slot = (int64_t)(index % plan->devices_per_node);
-    snprintf(subject.host, sizeof(subject.host), "n%05zu", index / plan->devices_per_node);
-    snprintf(subject.key, sizeof(subject.key), "%s.gpu%lld", subject.host, (long long)subject.slot);
-    snprintf(subject.status, sizeof(subject.status), "ok");
-    snprintf(subject.info.model, sizeof(subject.info.model), "Simulated GPU");
-    snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%016llx-%zu",
+    device.slot = (int64_t)(index % plan->devices_per_node);
+    snprintf(device.host, sizeof(device.host), "n%05zu", index / plan->devices_per_node);
+    snprintf(device.key, sizeof(device.key), "%s.gpu%lld", device.host, (long long)device.slot);
+    snprintf(device.status, sizeof(device.status), "ok");
+    snprintf(device.info.model, sizeof(device.info.model), "Simulated GPU");
+    snprintf(device.info.uuid, sizeof(device.info.uuid), "GPU-%016llx-%zu",
              (unsigned long long)seed, index);
-    subject.info.memory_bytes = (uint64_t)80 << 30;
-    subject.info.ecc_enabled = 1;
-    if (pb_features_add_subject(features, &subject, &row, NULL) != PB_OK)
+    device.info.memory_bytes = (uint64_t)80 << 30;
+    device.info.ecc_enabled = 1;
+    if (pb_features_add_device(features, &device, &row, NULL) != PB_OK)
         fail("no memory");
 }
 
@@ -142,12 +142,12 @@ void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_features
     }
 }
 
-void fleet_shift(struct pb_features *features, size_t subject, size_t metric, double by)
+void fleet_shift(struct pb_features *features, size_t device, size_t metric, double by)
 {
-    struct pb_reading cell = pb_features_reading(features, subject, metric);
+    struct pb_reading cell = pb_features_reading(features, device, metric);
 
     cell.value += by;
-    if (pb_features_set(features, subject, &features->metrics[metric], cell, NULL) != PB_OK)
+    if (pb_features_set(features, device, &features->metrics[metric], cell, NULL) != PB_OK)
         fail("a number was refused");
 }
 
@@ -155,7 +155,7 @@ size_t fleet_count(const struct pb_scores *scores, enum pb_severity least)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < scores->subject_count * scores->metric_count; i++)
+    for (size_t i = 0; i < scores->device_count * scores->metric_count; i++)
         count += scores->cells[i].severity >= least ? 1 : 0;
     return count;
 }

@@ -1,7 +1,7 @@
 /*
  * Simulated fleets of healthy devices as feature tables, for tests and benchmarks of the scores.
  *
- * Nothing here measures: numbers are drawn as a healthy fleet's come out, whole cycles with many
+ * Nothing here measures: numbers are sampled as a healthy fleet's come out, whole cycles with many
  * ties, ns and rates that follow a device's clock together, shares of slow accesses near zero,
  * sizes that are all the same, events that do not happen.
  */
@@ -35,7 +35,7 @@ double fleet_draw(struct fleet_random *random, double freedom); /* 0: normal; va
 void fleet_make(const struct fleet_plan *plan, uint64_t seed, struct pb_features *features_out);
 
 /* Adds to one number of a feature table. */
-void fleet_shift(struct pb_features *features, size_t subject, size_t metric, double by);
+void fleet_shift(struct pb_features *features, size_t device, size_t metric, double by);
 
 /* Scores of that severity or worse. */
 size_t fleet_count(const struct pb_scores *scores, enum pb_severity least);

@@ -23,7 +23,7 @@ static const double spread_latency = 0.002, spread_bandwidth = 0.004;
 
 /* What was measured of one device. */
 struct record {
-    struct pb_subject subject;
+    struct pb_feature_row device;
     struct pb_recording recordings[TESTS_MAX];
     char names[TESTS_MAX][PB_KEY_LENGTH];
     struct pb_state states[2 * TESTS_MAX];
@@ -55,8 +55,8 @@ static enum pb_outcome outcome_of(const struct fleetbuild_device *device, const 
     return PB_TEST_OK;
 }
 
-static enum pb_status open_bench(const struct fleetbuild_device *device, struct pb_bench *bench,
-                                 struct pb_error *err)
+static enum pb_status open_session(const struct fleetbuild_device *device,
+                                   struct pb_session *session, struct pb_error *err)
 {
     const char *faults[FLEETBUILD_FAULTS_MAX];
     char selector[16];
@@ -72,14 +72,14 @@ static enum pb_status open_bench(const struct fleetbuild_device *device, struct 
     for (size_t i = 0; i < FLEETBUILD_FAULTS_MAX && device->faults[i] != NULL; i++)
         if (!is_fatal(device->faults[i]))
             faults[request.fault_count++] = device->faults[i];
-    return pb_bench_open(&pb_device_sim, &request, device->battery, bench, err);
+    return pb_session_open(&pb_device_sim, &request, device->battery, session, err);
 }
 
 static void note(struct record *record, const char *status, const struct pb_recording *recording)
 {
-    PB_TEXT_SET(record->subject.status, status);
-    if (record->subject.message[0] == '\0')
-        snprintf(record->subject.message, sizeof(record->subject.message), "%s %s: %s",
+    PB_TEXT_SET(record->device.status, status);
+    if (record->device.message[0] == '\0')
+        snprintf(record->device.message, sizeof(record->device.message), "%s %s: %s",
                  recording->name, pb_outcome_name(recording->outcome), recording->message);
 }
 
@@ -95,7 +95,7 @@ static void weigh(struct record *record, const struct pb_recording *recording)
                  {PB_TEST_FAILED, "partial"}};
 
     for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
-        if (strcmp(record->subject.status, ranks[i].status) == 0)
+        if (strcmp(record->device.status, ranks[i].status) == 0)
             return;
         if (recording->outcome == ranks[i].outcome) {
             note(record, ranks[i].status, recording);
@@ -105,7 +105,7 @@ static void weigh(struct record *record, const struct pb_recording *recording)
 }
 
 /* A test that the probe did not survive. The next one has a fresh probe. */
-static enum pb_status end_probe(const struct fleetbuild_device *device, struct pb_bench *bench,
+static enum pb_status end_probe(const struct fleetbuild_device *device, struct pb_session *session,
                                 enum pb_outcome outcome, struct pb_recording *recording,
                                 struct pb_error *err)
 {
@@ -113,8 +113,8 @@ static enum pb_status end_probe(const struct fleetbuild_device *device, struct p
     PB_TEXT_SET(recording->message, outcome == PB_TEST_HUNG
                                         ? "passed its deadline of 60 s; the probe was killed"
                                         : "the probe died of signal 11 (Segmentation fault)");
-    pb_bench_close(bench);
-    return open_bench(device, bench, err);
+    pb_session_close(session);
+    return open_session(device, session, err);
 }
 
 static bool is_wanted(const struct fleetbuild_device *device, const struct pb_test *test)
@@ -127,8 +127,9 @@ static bool is_wanted(const struct fleetbuild_device *device, const struct pb_te
     return device->tests == NULL;
 }
 
-static enum pb_status measure_tests(const struct fleetbuild_device *device, struct pb_bench *bench,
-                                    struct record *record, struct pb_error *err)
+static enum pb_status measure_tests(const struct fleetbuild_device *device,
+                                    struct pb_session *session, struct record *record,
+                                    struct pb_error *err)
 {
     enum pb_status status = PB_OK;
     bool is_lost = false;
@@ -144,10 +145,10 @@ static enum pb_status measure_tests(const struct fleetbuild_device *device, stru
         if (is_lost)
             recording->outcome = PB_TEST_MISSING;
         else if (outcome != PB_TEST_OK)
-            status = end_probe(device, bench, outcome, recording, err);
+            status = end_probe(device, session, outcome, recording, err);
         else {
-            is_lost = pb_bench_run(bench, test, recording, record->states + record->state_count,
-                                   err) == PB_LOST;
+            is_lost = pb_session_run(session, test, recording, record->states + record->state_count,
+                                     err) == PB_LOST;
             record->state_count += 2;
         }
         if (recording->outcome != PB_TEST_OK && recording->outcome != PB_TEST_UNSUPPORTED)
@@ -173,7 +174,7 @@ static enum pb_status observe(struct record *record, struct pb_features *row_out
                               struct pb_error *err)
 {
     struct pb_recordings source = {record, load};
-    struct pb_metric_source metric_source = {.subject = &record->subject,
+    struct pb_metric_source metric_source = {.device = &record->device,
                                              .states = record->states,
                                              .state_count = record->state_count,
                                              .recordings = &source,
@@ -187,28 +188,28 @@ enum pb_status fleetbuild_measure(const struct fleetbuild_device *device,
                                   struct pb_features *row_out, struct pb_error *err)
 {
     struct record *record = calloc(1, sizeof(*record));
-    struct pb_bench bench = {0};
+    struct pb_session session = {0};
     enum pb_status status;
 
     if (record == NULL)
         return pb_fail(err, PB_NO_MEMORY, "no memory for a device");
-    PB_TEXT_SET(record->subject.host, device->host);
-    PB_TEXT_SET(record->subject.status, "ok");
-    record->subject.slot = device->slot;
-    status = open_bench(device, &bench, err);
+    PB_TEXT_SET(record->device.host, device->host);
+    PB_TEXT_SET(record->device.status, "ok");
+    record->device.slot = device->slot;
+    status = open_session(device, &session, err);
     if (status == PB_NOT_FOUND) {
-        PB_TEXT_SET(record->subject.status, "absent");
-        PB_TEXT_SET(record->subject.message, err->message);
+        PB_TEXT_SET(record->device.status, "absent");
+        PB_TEXT_SET(record->device.message, err->message);
         status = PB_OK;
     } else if (status == PB_OK) {
-        snprintf(record->subject.key, sizeof(record->subject.key), "%s.gpu%lld", device->host,
+        snprintf(record->device.key, sizeof(record->device.key), "%s.gpu%lld", device->host,
                  (long long)device->slot);
-        record->subject.info = bench.info;
-        status = measure_tests(device, &bench, record, err);
+        record->device.info = session.info;
+        status = measure_tests(device, &session, record, err);
     }
     if (status == PB_OK)
         status = observe(record, row_out, err);
-    pb_bench_close(&bench);
+    pb_session_close(&session);
     for (size_t i = 0; i < record->count; i++)
         pb_recording_clear(&record->recordings[i]);
     free(record);
@@ -218,12 +219,12 @@ enum pb_status fleetbuild_measure(const struct fleetbuild_device *device,
 enum pb_status fleetbuild_add(struct pb_features *fleet, const struct pb_features *row,
                               struct pb_error *err)
 {
-    struct pb_subject subject = row->subjects[0];
+    struct pb_feature_row device = row->devices[0];
     enum pb_status status;
     size_t at = 0;
 
-    subject.rank = (int64_t)fleet->subject_count;
-    status = pb_features_add_subject(fleet, &subject, &at, err);
+    device.rank = (int64_t)fleet->device_count;
+    status = pb_features_add_device(fleet, &device, &at, err);
     for (size_t m = 0; m < row->metric_count && status == PB_OK; m++)
         status = pb_features_set(fleet, at, &row->metrics[m], pb_features_reading(row, 0, m), err);
     return status;

@@ -24,12 +24,12 @@ struct fleetbuild_device {
     const char *const *tests; /* of these alone, NULL behind the last; NULL: all of the battery */
 };
 
-/* Measures and observes a device: a feature table of one subject. Spread as in design 3.5's
+/* Measures and observes a device: a feature table of one device. Spread as in design 3.5's
  * example. */
 enum pb_status fleetbuild_measure(const struct fleetbuild_device *device,
                                   struct pb_features *row_out, struct pb_error *err);
 
-/* Adds the only subject of `row` to a fleet. */
+/* Adds the only device of `row` to a fleet. */
 enum pb_status fleetbuild_add(struct pb_features *fleet, const struct pb_features *row,
                               struct pb_error *err);
 

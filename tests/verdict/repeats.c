@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MAX_LENGTH = 8192, WORDS_MAX = 64, METRIC_WORDS = 9, SUBJECT_WORDS = 7 };
+enum { LINE_MAX_LENGTH = 8192, WORDS_MAX = 64, METRIC_WORDS = 9, DEVICE_WORDS = 7 };
 
 static void give_up(const char *path, const char *what)
 {
@@ -22,14 +22,14 @@ static void must(enum pb_status status, const struct pb_error *err)
 
 /* ---- writing ---- */
 
-static void write_subjects(const struct repeats_run *run, FILE *file)
+static void write_devices(const struct repeats_run *run, FILE *file)
 {
-    for (size_t i = 0; i < run->features.subject_count; i++) {
-        const struct pb_subject *subject = &run->features.subjects[i];
+    for (size_t i = 0; i < run->features.device_count; i++) {
+        const struct pb_feature_row *device = &run->features.devices[i];
 
-        fprintf(file, "device\t%s\t%s\t%s\t%s\t%llu\t%llu\n", run->name, subject->key,
-                subject->info.uuid, subject->info.model,
-                (unsigned long long)subject->info.memory_bytes, (unsigned long long)subject->tests);
+        fprintf(file, "device\t%s\t%s\t%s\t%s\t%llu\t%llu\n", run->name, device->key,
+                device->info.uuid, device->info.model,
+                (unsigned long long)device->info.memory_bytes, (unsigned long long)device->tests);
     }
 }
 
@@ -37,7 +37,7 @@ static void write_cells(const struct repeats_run *run, const char *name, FILE *f
 {
     size_t metric = pb_features_find(&run->features, name);
 
-    for (size_t i = 0; i < run->features.subject_count; i++) {
+    for (size_t i = 0; i < run->features.device_count; i++) {
         struct pb_reading cell = pb_features_reading(&run->features, i, metric);
 
         if (!isfinite(cell.value))
@@ -66,7 +66,7 @@ static void write_metric(const struct repeats *repeats, const struct pb_metric *
 void repeats_write(const struct repeats *repeats, FILE *file)
 {
     for (size_t r = 0; r < repeats->count; r++)
-        write_subjects(&repeats->runs[r], file);
+        write_devices(&repeats->runs[r], file);
     for (size_t r = 0; r < repeats->count; r++) {
         const struct pb_features *features = &repeats->runs[r].features;
 
@@ -114,9 +114,9 @@ static const char *domain_name(int number)
     return pb_domain_name((enum pb_domain)number);
 }
 
-static void read_subject(struct repeats *repeats, char *const *words)
+static void read_device(struct repeats *repeats, char *const *words)
 {
-    struct pb_subject subject = {.status = "ok"};
+    struct pb_feature_row device = {.status = "ok"};
     struct pb_error err = PB_ERROR_INIT;
     struct repeats_run *run;
     size_t at;
@@ -124,15 +124,15 @@ static void read_subject(struct repeats *repeats, char *const *words)
     if (repeats->count == 0 || strcmp(repeats->runs[repeats->count - 1].name, words[1]) != 0)
         PB_TEXT_SET(repeats->runs[repeats->count++].name, words[1]);
     run = &repeats->runs[repeats->count - 1];
-    subject.rank = subject.slot = (int64_t)run->features.subject_count;
-    PB_TEXT_SET(subject.key, words[2]);
-    PB_TEXT_SET(subject.host, words[2]);
-    subject.host[strcspn(subject.host, ".")] = '\0';
-    PB_TEXT_SET(subject.info.uuid, words[3]);
-    PB_TEXT_SET(subject.info.model, words[4]);
-    subject.info.memory_bytes = strtoull(words[5], NULL, 10);
-    subject.tests = strtoull(words[6], NULL, 10);
-    must(pb_features_add_subject(&run->features, &subject, &at, &err), &err);
+    device.rank = device.slot = (int64_t)run->features.device_count;
+    PB_TEXT_SET(device.key, words[2]);
+    PB_TEXT_SET(device.host, words[2]);
+    device.host[strcspn(device.host, ".")] = '\0';
+    PB_TEXT_SET(device.info.uuid, words[3]);
+    PB_TEXT_SET(device.info.model, words[4]);
+    device.info.memory_bytes = strtoull(words[5], NULL, 10);
+    device.tests = strtoull(words[6], NULL, 10);
+    must(pb_features_add_device(&run->features, &device, &at, &err), &err);
 }
 
 static struct pb_reading read_cell(const char *word)
@@ -167,7 +167,7 @@ static void read_metric(struct repeats *repeats, char *const *words, size_t coun
     PB_TEXT_SET(metric.unit, words[1]);
     PB_TEXT_SET(metric.test, strcmp(words[2], "-") == 0 ? "" : words[2]);
     for (size_t r = 0; r < repeats->count; r++) {
-        for (size_t i = 0; i < repeats->runs[r].features.subject_count; i++) {
+        for (size_t i = 0; i < repeats->runs[r].features.device_count; i++) {
             struct pb_reading cell;
 
             if (at == count)
@@ -190,8 +190,8 @@ void repeats_read(const char *path, struct repeats *repeats_out)
     while (fgets(line, sizeof(line), file) != NULL) {
         size_t count = split(line, words);
 
-        if (count == SUBJECT_WORDS && strcmp(words[0], "device") == 0)
-            read_subject(repeats_out, words);
+        if (count == DEVICE_WORDS && strcmp(words[0], "device") == 0)
+            read_device(repeats_out, words);
         else if (count > METRIC_WORDS)
             read_metric(repeats_out, words, count, path);
         else
@@ -210,16 +210,16 @@ void repeats_add(const struct pb_features *run, const char *alias, struct pb_fea
 {
     struct pb_error err = PB_ERROR_INIT;
 
-    for (size_t i = 0; i < run->subject_count; i++) {
-        struct pb_subject subject = run->subjects[i];
+    for (size_t i = 0; i < run->device_count; i++) {
+        struct pb_feature_row device = run->devices[i];
         size_t at;
 
         if (alias != NULL) {
-            snprintf(subject.info.uuid, sizeof(subject.info.uuid), "%s-%zu", alias, i);
-            snprintf(subject.host, sizeof(subject.host), "%s", alias);
-            snprintf(subject.key, sizeof(subject.key), "%s.gpu%zu", alias, i);
+            snprintf(device.info.uuid, sizeof(device.info.uuid), "%s-%zu", alias, i);
+            snprintf(device.host, sizeof(device.host), "%s", alias);
+            snprintf(device.key, sizeof(device.key), "%s.gpu%zu", alias, i);
         }
-        must(pb_features_add_subject(features, &subject, &at, &err), &err);
+        must(pb_features_add_device(features, &device, &at, &err), &err);
         for (size_t m = 0; m < run->metric_count; m++) {
             struct pb_reading cell = pb_features_reading(run, i, m);
 

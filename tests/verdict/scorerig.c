@@ -38,22 +38,21 @@ void rig_make(struct pb_features *features, size_t devices, uint64_t seed)
 void rig_score(struct rig *rig)
 {
     struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
-    const struct pb_features *baseline = rig->baseline.subject_count > 0 ? &rig->baseline : NULL;
+    const struct pb_features *baseline = rig->baseline.device_count > 0 ? &rig->baseline : NULL;
 
     pb_scores_clear(&rig->scores);
     assert_int_equal(pb_score(&rig->features, baseline, &options, &rig->scores, NULL), PB_OK);
 }
 
-const struct pb_score *rig_at(const struct rig *rig, size_t subject, size_t metric)
+const struct pb_score *rig_at(const struct rig *rig, size_t device, size_t metric)
 {
-    return &rig->scores.cells[subject * rig->scores.metric_count + metric];
+    return &rig->scores.cells[device * rig->scores.metric_count + metric];
 }
 
-void rig_set(struct rig *rig, size_t subject, size_t metric, double value)
+void rig_set(struct rig *rig, size_t device, size_t metric, double value)
 {
     struct pb_reading cell = {value, 0.0, -1};
 
     assert_int_equal(
-        pb_features_set(&rig->features, subject, &rig->features.metrics[metric], cell, NULL),
-        PB_OK);
+        pb_features_set(&rig->features, device, &rig->features.metrics[metric], cell, NULL), PB_OK);
 }

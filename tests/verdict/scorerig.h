@@ -33,7 +33,7 @@ int rig_tear_down(void **state);
 /* So many devices, four a node, with a practical size of 1%. */
 void rig_make(struct pb_features *features, size_t devices, uint64_t seed);
 void rig_score(struct rig *rig);
-const struct pb_score *rig_at(const struct rig *rig, size_t subject, size_t metric);
-void rig_set(struct rig *rig, size_t subject, size_t metric, double value);
+const struct pb_score *rig_at(const struct rig *rig, size_t device, size_t metric);
+void rig_set(struct rig *rig, size_t device, size_t metric, double value);
 
 #endif

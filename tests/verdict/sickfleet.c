@@ -220,11 +220,11 @@ static const struct normal *normal_of(const char *name)
     return NULL;
 }
 
-void put(struct pb_features *features, size_t subject, const char *name, double value)
+void put(struct pb_features *features, size_t device, const char *name, double value)
 {
     struct pb_error err = PB_ERROR_INIT;
 
-    assert_int_equal(pb_features_set(features, subject, &normal_of(name)->metric,
+    assert_int_equal(pb_features_set(features, device, &normal_of(name)->metric,
                                      (struct pb_reading){value, 0.0, -1}, &err),
                      PB_OK);
 }
@@ -234,19 +234,19 @@ void make_fleet(int nodes, struct pb_features *features)
     struct pb_error err = PB_ERROR_INIT;
 
     for (int i = 0; i < nodes * SLOTS; i++) {
-        struct pb_subject subject = {.rank = i, .slot = i % SLOTS};
+        struct pb_feature_row device = {.rank = i, .slot = i % SLOTS};
         size_t at;
 
-        snprintf(subject.host, sizeof(subject.host), "n%02d", i / SLOTS + 1);
-        snprintf(subject.key, sizeof(subject.key), "%.8s.gpu%d", subject.host, i % SLOTS);
-        PB_TEXT_SET(subject.status, "ok");
-        PB_TEXT_SET(subject.info.model, "Tesla T0");
-        PB_TEXT_SET(subject.info.driver_version, "580.1");
-        PB_TEXT_SET(subject.info.vbios, "96.00");
-        snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%d", i);
-        subject.info.memory_bytes = (uint64_t)8 << 30;
-        subject.info.ecc_enabled = 1;
-        assert_int_equal(pb_features_add_subject(features, &subject, &at, &err), PB_OK);
+        snprintf(device.host, sizeof(device.host), "n%02d", i / SLOTS + 1);
+        snprintf(device.key, sizeof(device.key), "%.8s.gpu%d", device.host, i % SLOTS);
+        PB_TEXT_SET(device.status, "ok");
+        PB_TEXT_SET(device.info.model, "Tesla T0");
+        PB_TEXT_SET(device.info.driver_version, "580.1");
+        PB_TEXT_SET(device.info.vbios, "96.00");
+        snprintf(device.info.uuid, sizeof(device.info.uuid), "GPU-%d", i);
+        device.info.memory_bytes = (uint64_t)8 << 30;
+        device.info.ecc_enabled = 1;
+        assert_int_equal(pb_features_add_device(features, &device, &at, &err), PB_OK);
         for (size_t m = 0; m < sizeof(normals) / sizeof(normals[0]); m++)
             put(features, at, normals[m].metric.name,
                 normals[m].value * (1.0 + normals[m].spread * sin(2.1 * i + (double)m)));

@@ -17,9 +17,9 @@ struct injected {
     double value;
 };
 
-void put(struct pb_features *features, size_t subject, const char *name, double value);
+void put(struct pb_features *features, size_t device, const char *name, double value);
 
-/* A healthy fleet without a row for what NVML cannot tell. */
+/* A healthy fleet without a row for what NVML cannot report. */
 void make_fleet(int nodes, struct pb_features *features);
 
 /* Gives the device SICK these numbers. */
@@ -28,7 +28,7 @@ void inject(struct pb_features *features, const struct injected *injected, size_
 /* Scores and judges; the feature table is gone afterwards. */
 void judge(struct pb_features *features, struct pb_findings *findings);
 
-/* One sick device among healthy ones, told as one cause and nothing else. */
+/* One sick device among healthy ones, reported as one cause and nothing else. */
 void expect_only(const struct injected *injected, size_t count, const char *cause,
                  enum pb_severity severity);
 

@@ -35,17 +35,17 @@ static void make_fleet(int nodes, int slots, double factor[][SLOTS_MAX],
 
     for (int node = 0; node < nodes; node++) {
         for (int slot = 0; slot < slots; slot++) {
-            struct pb_subject subject = {.slot = slot};
+            struct pb_feature_row device = {.slot = slot};
             struct pb_reading cell = {healthy_cycles(node, slot) * factor[node][slot], 0.1, -1};
             size_t at;
 
-            snprintf(subject.host, sizeof(subject.host), "n%02d", node + 1);
-            snprintf(subject.key, sizeof(subject.key), "n%02d.gpu%d", node + 1, slot);
-            PB_TEXT_SET(subject.status, "ok");
-            PB_TEXT_SET(subject.info.model, "Tesla T0");
-            snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%d-%d", node, slot);
-            subject.info.memory_bytes = (uint64_t)8 << 30;
-            assert_int_equal(pb_features_add_subject(features, &subject, &at, &err), PB_OK);
+            snprintf(device.host, sizeof(device.host), "n%02d", node + 1);
+            snprintf(device.key, sizeof(device.key), "n%02d.gpu%d", node + 1, slot);
+            PB_TEXT_SET(device.status, "ok");
+            PB_TEXT_SET(device.info.model, "Tesla T0");
+            snprintf(device.info.uuid, sizeof(device.info.uuid), "GPU-%d-%d", node, slot);
+            device.info.memory_bytes = (uint64_t)8 << 30;
+            assert_int_equal(pb_features_add_device(features, &device, &at, &err), PB_OK);
             assert_int_equal(pb_features_set(features, at, &metric, cell, &err), PB_OK);
         }
     }
@@ -132,7 +132,7 @@ static void test_attribute__two_of_four_devices_are_no_node(void **state)
     pb_findings_clear(&findings);
 }
 
-static void test_attribute__worse_device_on_a_sick_node_is_told_beside_it(void **state)
+static void test_attribute__worse_device_on_a_sick_node_is_reported_beside_it(void **state)
 {
     double factor[8][SLOTS_MAX];
     struct pb_findings findings = {0};
@@ -191,7 +191,7 @@ int main(void)
         cmocka_unit_test(test_attribute__sick_device_does_not_take_its_node_along),
         cmocka_unit_test(test_attribute__node_is_blamed_once_when_all_its_devices_deviate),
         cmocka_unit_test(test_attribute__two_of_four_devices_are_no_node),
-        cmocka_unit_test(test_attribute__worse_device_on_a_sick_node_is_told_beside_it),
+        cmocka_unit_test(test_attribute__worse_device_on_a_sick_node_is_reported_beside_it),
         cmocka_unit_test(test_attribute__slot_is_blamed_when_half_the_nodes_have_it),
         cmocka_unit_test(test_attribute__same_slot_of_two_nodes_is_chance),
     };

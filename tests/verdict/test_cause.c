@@ -50,7 +50,8 @@ static void test_cause__l2_in_cycles_and_ns_is_one_finding(void **state)
                 {"l2.latency_ns", 150.0});
 }
 
-/* Where noise hides the latency itself, rates that wait for it still tell it from bandwidth. */
+/* Where noise hides the latency itself, rates that wait for it still distinguish it from bandwidth.
+ */
 static void test_cause__rate_bound_by_latency_alone_is_latency(void **state)
 {
     (void)state;
@@ -101,7 +102,7 @@ static void test_cause__retired_pages_are_memory(void **state)
                 {"nvml.retired_uncorrected_before", 4.0});
 }
 
-static void test_cause__company_explains_what_is_slow(void **state)
+static void test_cause__cotenants_explain_what_is_slow(void **state)
 {
     (void)state;
     EXPECT_ONLY("co_tenant", PB_SEVERITY_CRITICAL, {"nvml.other_processes", 1.0},
@@ -109,7 +110,7 @@ static void test_cause__company_explains_what_is_slow(void **state)
                 {"l2.latency_ns", 252.0});
 }
 
-static void test_cause__company_that_slows_nothing_only_warns(void **state)
+static void test_cause__cotenants_that_slow_nothing_only_warn(void **state)
 {
     (void)state;
     EXPECT_ONLY("co_tenant_idle", PB_SEVERITY_WARNING, {"nvml.other_processes", 1.0});
@@ -143,7 +144,7 @@ static void test_cause__better_than_the_peers_only_warns(void **state)
                 {"l1.latency_ns", 14.69});
 }
 
-static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **state)
+static void test_cause__what_a_clock_does_not_explain_is_reported_beside_it(void **state)
 {
     static const struct injected injected[] = {
         {"clock.sm_mhz", 1782.0}, {"l1.latency_ns", 17.96}, {"l2.latency_cycles", 324.0},
@@ -163,7 +164,7 @@ static void test_cause__what_a_clock_does_not_explain_is_told_beside_it(void **s
     pb_findings_clear(&findings);
 }
 
-static void test_cause__evidence_tells_numbers_and_path(void **state)
+static void test_cause__evidence_has_numbers_and_path(void **state)
 {
     static const struct injected injected[] = {{"global_copy.peak", 3.4e12}};
     struct pb_features features = {0};
@@ -191,8 +192,8 @@ static void expect_status(const char *status, const char *cause, enum pb_severit
     struct pb_findings findings = {0};
 
     make_fleet(NODES, &features);
-    PB_TEXT_SET(features.subjects[SICK].status, status);
-    PB_TEXT_SET(features.subjects[SICK].message, "as the supervisor saw it");
+    PB_TEXT_SET(features.devices[SICK].status, status);
+    PB_TEXT_SET(features.devices[SICK].message, "as the supervisor saw it");
     judge(&features, &findings);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].cause, cause);
@@ -214,16 +215,15 @@ static void test_status__each_is_a_finding(void **state)
     expect_status("partial", "incomplete", PB_SEVERITY_WARNING);
 }
 
-static void test_status__other_ends_of_tests_are_told_too(void **state)
+static void test_status__other_ends_of_tests_are_reported_too(void **state)
 {
     struct pb_features features = {0};
     struct pb_findings findings = {0};
 
     (void)state;
     make_fleet(NODES, &features);
-    PB_TEXT_SET(features.subjects[SICK].status, "lost");
-    features.subjects[SICK].endings =
-        1u << PB_TEST_LOST | 1u << PB_TEST_HUNG | 1u << PB_TEST_FAILED;
+    PB_TEXT_SET(features.devices[SICK].status, "lost");
+    features.devices[SICK].endings = 1u << PB_TEST_LOST | 1u << PB_TEST_HUNG | 1u << PB_TEST_FAILED;
     judge(&features, &findings);
     assert_int_equal(findings.count, 2);
     assert_non_null(fleetbuild_find(&findings, "off_the_bus", sick_key));
@@ -235,7 +235,7 @@ static void test_status__absence_without_a_key_names_slot_or_rank(void **state)
 {
     struct pb_features features = {0};
     struct pb_findings findings = {0};
-    struct pb_subject gone = {.rank = 40, .slot = -1};
+    struct pb_feature_row gone = {.rank = 40, .slot = -1};
     struct pb_error err = PB_ERROR_INIT;
     size_t at;
 
@@ -243,9 +243,9 @@ static void test_status__absence_without_a_key_names_slot_or_rank(void **state)
     make_fleet(NODES, &features);
     PB_TEXT_SET(gone.host, "n11");
     PB_TEXT_SET(gone.status, "absent");
-    assert_int_equal(pb_features_add_subject(&features, &gone, &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(&features, &gone, &at, &err), PB_OK);
     gone.slot = 3;
-    assert_int_equal(pb_features_add_subject(&features, &gone, &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(&features, &gone, &at, &err), PB_OK);
     judge(&features, &findings);
     assert_int_equal(findings.count, 2);
     assert_int_equal(findings.skipped, 2);
@@ -259,7 +259,7 @@ static void test_status__unjudged_device_is_not_ok(void **state)
 {
     struct pb_features features = {0};
     struct pb_findings findings = {0};
-    struct pb_subject lone = {.rank = 40, .slot = 0};
+    struct pb_feature_row lone = {.rank = 40, .slot = 0};
     struct pb_error err = PB_ERROR_INIT;
     size_t at;
 
@@ -271,7 +271,7 @@ static void test_status__unjudged_device_is_not_ok(void **state)
     PB_TEXT_SET(lone.info.uuid, "GPU-lone");
     PB_TEXT_SET(lone.info.model, "Tesla T0");
     lone.info.memory_bytes = (uint64_t)8 << 30;
-    assert_int_equal(pb_features_add_subject(&features, &lone, &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(&features, &lone, &at, &err), PB_OK);
     judge(&features, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_non_null(fleetbuild_find(&findings, "not_judged", "n11.gpu0"));
@@ -286,7 +286,7 @@ static void test_status__lone_model_is_one_finding(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    PB_TEXT_SET(features.subjects[SICK].info.model, "Tesla T1");
+    PB_TEXT_SET(features.devices[SICK].info.model, "Tesla T1");
     judge(&features, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_int_equal(findings.count, 1);
@@ -297,14 +297,14 @@ static void test_status__lone_model_is_one_finding(void **state)
     pb_findings_clear(&findings);
 }
 
-static void put_state(struct pb_features *features, size_t subject, const char *name, double value)
+static void put_state(struct pb_features *features, size_t device, const char *name, double value)
 {
     struct pb_error err = PB_ERROR_INIT;
     struct pb_metric metric;
 
     assert_int_equal(pb_metric_make(name, "", 0.0, &metric, &err), PB_OK);
     assert_int_equal(
-        pb_features_set(features, subject, &metric, (struct pb_reading){value, 0.0, -1}, &err),
+        pb_features_set(features, device, &metric, (struct pb_reading){value, 0.0, -1}, &err),
         PB_OK);
 }
 
@@ -317,8 +317,8 @@ static void test_status__clock_lowered_by_the_driver_needs_no_peers(void **state
         struct pb_findings findings = {0};
 
         make_fleet(NODES, &features);
-        PB_TEXT_SET(features.subjects[SICK].info.model, "Tesla T1");
-        for (size_t i = 0; i < features.subject_count; i++) {
+        PB_TEXT_SET(features.devices[SICK].info.model, "Tesla T1");
+        for (size_t i = 0; i < features.device_count; i++) {
             put_state(&features, i, "nvml.sm_clock_most_over_max", i == SICK ? clock : 1.0);
             put_state(&features, i, "throttle.locked_clocks", i == SICK ? 1.0 : 0.0);
         }
@@ -377,11 +377,11 @@ static void test_fleet__two_populations_name_what_separates_them(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    for (size_t i = 0; i < features.subject_count; i++) {
+    for (size_t i = 0; i < features.device_count; i++) {
         bool is_other = i % 5 < 2; /* 13 of 32: too few for a group of their own */
 
         if (is_other) {
-            PB_TEXT_SET(features.subjects[i].info.driver_version, "570.9");
+            PB_TEXT_SET(features.devices[i].info.driver_version, "570.9");
             put(&features, i, "l2.latency_cycles", 300.0 + 0.4 * sin((double)i));
         }
     }
@@ -405,8 +405,8 @@ static void test_fleet__odd_configuration_is_a_finding(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    PB_TEXT_SET(features.subjects[SICK].info.vbios, "95.02");
-    features.subjects[3].info.ecc_enabled = 0;
+    PB_TEXT_SET(features.devices[SICK].info.vbios, "95.02");
+    features.devices[3].info.ecc_enabled = 0;
     judge(&features, &findings);
     assert_int_equal(findings.count, 2);
     assert_int_equal(findings.worst, PB_SEVERITY_WARNING);
@@ -475,15 +475,15 @@ int main(void)
         cmocka_unit_test(test_cause__memory_errors_are_memory),
         cmocka_unit_test(test_cause__wrong_runs_of_two_tests_are_one_finding),
         cmocka_unit_test(test_cause__retired_pages_are_memory),
-        cmocka_unit_test(test_cause__company_explains_what_is_slow),
-        cmocka_unit_test(test_cause__company_that_slows_nothing_only_warns),
+        cmocka_unit_test(test_cause__cotenants_explain_what_is_slow),
+        cmocka_unit_test(test_cause__cotenants_that_slow_nothing_only_warn),
         cmocka_unit_test(test_cause__narrow_link),
         cmocka_unit_test(test_cause__peer_link),
         cmocka_unit_test(test_cause__better_than_the_peers_only_warns),
-        cmocka_unit_test(test_cause__what_a_clock_does_not_explain_is_told_beside_it),
-        cmocka_unit_test(test_cause__evidence_tells_numbers_and_path),
+        cmocka_unit_test(test_cause__what_a_clock_does_not_explain_is_reported_beside_it),
+        cmocka_unit_test(test_cause__evidence_has_numbers_and_path),
         cmocka_unit_test(test_status__each_is_a_finding),
-        cmocka_unit_test(test_status__other_ends_of_tests_are_told_too),
+        cmocka_unit_test(test_status__other_ends_of_tests_are_reported_too),
         cmocka_unit_test(test_status__absence_without_a_key_names_slot_or_rank),
         cmocka_unit_test(test_status__unjudged_device_is_not_ok),
         cmocka_unit_test(test_status__lone_model_is_one_finding),

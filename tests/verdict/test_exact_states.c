@@ -20,16 +20,16 @@ static const struct pb_metric links = {.name = "nvml.nvlinks_up",
                                        .quantum = 1.0,
                                        .practical = 0.03};
 
-static void set_links(struct pb_features *features, size_t subject, double count)
+static void set_links(struct pb_features *features, size_t device, double count)
 {
     assert_int_equal(
-        pb_features_set(features, subject, &links, (struct pb_reading){count, 0.0, -1}, NULL),
+        pb_features_set(features, device, &links, (struct pb_reading){count, 0.0, -1}, NULL),
         PB_OK);
 }
 
-static double missing_of(const struct pb_features *features, size_t subject)
+static double missing_of(const struct pb_features *features, size_t device)
 {
-    return pb_features_reading(features, subject,
+    return pb_features_reading(features, device,
                                pb_features_find(features, "nvml.nvlinks_below_peers"))
         .value;
 }
@@ -42,7 +42,7 @@ static void test_peers__one_link_of_eighteen_is_critical(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    for (size_t i = 0; i < features.subject_count; i++)
+    for (size_t i = 0; i < features.device_count; i++)
         set_links(&features, i, i == SICK ? 17.0 : 18.0);
     assert_int_equal(pb_exact_states_add(&features, NULL, NULL), PB_OK);
     judge(&features, &findings);
@@ -61,7 +61,7 @@ static void test_peers__two_wirings_have_no_right_value(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    for (size_t i = 0; i < features.subject_count; i++)
+    for (size_t i = 0; i < features.device_count; i++)
         set_links(&features, i, i % 2 == 0 ? 12.0 : 18.0);
     assert_int_equal(pb_exact_states_add(&features, NULL, NULL), PB_OK);
     assert_true(isnan(missing_of(&features, 0)));
@@ -69,35 +69,35 @@ static void test_peers__two_wirings_have_no_right_value(void **state)
 }
 
 /* A device alone is compared with what it had before. */
-static void test_past__counts_where_peers_are_too_few(void **state)
+static void test_history__counts_where_peers_are_too_few(void **state)
 {
     struct pb_features features = {0}, base = {0};
 
     (void)state;
     make_fleet(1, &features);
     make_fleet(1, &base);
-    features.subject_count = 1;
+    features.device_count = 1;
     set_links(&features, 0, 17.0);
     set_links(&base, 0, 18.0);
     assert_int_equal(pb_exact_states_add(&features, NULL, NULL), PB_OK);
     assert_true(isnan(missing_of(&features, 0)));
     assert_int_equal(pb_exact_states_add(&features, &base, NULL), PB_OK);
     assert_true(missing_of(&features, 0) == 1.0);
-    features.subject_count = SLOTS;
+    features.device_count = SLOTS;
     pb_features_clear(&features);
     pb_features_clear(&base);
 }
 
 /* So many tenths of the fleet, at places that say nothing. */
-static bool is_hit(size_t subject, size_t tenths)
+static bool is_hit(size_t device, size_t tenths)
 {
-    return subject * 7 % 10 < tenths;
+    return device * 7 % 10 < tenths;
 }
 
-static bool is_member(const struct pb_finding *finding, size_t subject)
+static bool is_member(const struct pb_finding *finding, size_t device)
 {
     for (size_t i = 0; i < finding->members.count; i++)
-        if (finding->members.subjects[i] == subject)
+        if (finding->members.devices[i] == device)
             return true;
     return false;
 }
@@ -135,7 +135,7 @@ static void test_events__throttling_is_wrong_whatever_the_share(void **state)
         struct pb_findings findings = {0};
 
         make_fleet(NODES, &features);
-        for (size_t i = 0; i < features.subject_count; i++) {
+        for (size_t i = 0; i < features.device_count; i++) {
             if (!is_hit(i, tenths))
                 continue;
             put(&features, i, "throttle.thermal_hardware", 3.0);
@@ -163,7 +163,7 @@ static void test_events__memory_errors_are_wrong_whatever_the_share(void **state
             struct pb_findings findings = {0};
 
             make_fleet(NODES, &features);
-            for (size_t i = 0; i < features.subject_count; i++)
+            for (size_t i = 0; i < features.device_count; i++)
                 if (is_hit(i, tenths))
                     put(&features, i, events[e].metric, 1.0);
             judge(&features, &findings);
@@ -181,7 +181,7 @@ static void test_events__throttling_devices_are_nobodys_peers(void **state)
 
     (void)state;
     make_fleet(4 * NODES, &features);
-    for (size_t i = 0; i < features.subject_count; i++)
+    for (size_t i = 0; i < features.device_count; i++)
         if (is_hit(i, 8)) {
             put(&features, i, "throttle.thermal_hardware", 3.0);
             put(&features, i, "global_copy.peak", 3.0e12);
@@ -204,7 +204,7 @@ static void test_events__what_all_have_is_no_cause_of_a_difference(void **state)
 
     (void)state;
     make_fleet(NODES, &features);
-    for (size_t i = 0; i < features.subject_count; i++)
+    for (size_t i = 0; i < features.device_count; i++)
         put(&features, i, "nvml.other_processes", 1.0);
     put(&features, SICK, "global_copy.peak", 3.0e12);
     judge(&features, &findings);
@@ -226,7 +226,7 @@ static void test_events__a_shared_driver_does_not_excuse_them(void **state)
     (void)state;
     make_fleet(NODES, &features);
     for (size_t i = 0; i < 3 * SLOTS; i++) {
-        PB_TEXT_SET(features.subjects[i].info.driver_version, "590.2");
+        PB_TEXT_SET(features.devices[i].info.driver_version, "590.2");
         put(&features, i, "throttle.thermal_hardware", 3.0);
         put(&features, i, "l2.latency_ns", 145.0);
     }
@@ -244,7 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_peers__one_link_of_eighteen_is_critical),
         cmocka_unit_test(test_peers__two_wirings_have_no_right_value),
-        cmocka_unit_test(test_past__counts_where_peers_are_too_few),
+        cmocka_unit_test(test_history__counts_where_peers_are_too_few),
         cmocka_unit_test(test_events__throttling_is_wrong_whatever_the_share),
         cmocka_unit_test(test_events__memory_errors_are_wrong_whatever_the_share),
         cmocka_unit_test(test_events__throttling_devices_are_nobodys_peers),

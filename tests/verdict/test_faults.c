@@ -103,7 +103,7 @@ static void expect(const struct pb_findings *findings, const struct fault_kind *
     if (fault_verdict_of(findings, kind, key) == FAULT_RIGHT)
         return;
     fault_print(title, findings);
-    fail_msg("%s: %s is not told as %s", title, key, kind->causes[0]);
+    fail_msg("%s: %s is not reported as %s", title, key, kind->causes[0]);
 }
 
 static void expect_nobody_else(const struct pb_findings *findings, const char *const *sick,
@@ -127,7 +127,7 @@ static void test_faults__healthy_fleet_has_no_finding(void **state)
     pb_findings_clear(&findings);
 }
 
-static void test_faults__each_alone_is_told_with_level_and_cause(void **state)
+static void test_faults__each_alone_is_reported_with_level_and_cause(void **state)
 {
     struct bed *bed = *state;
     const char *sick = first_key;
@@ -152,14 +152,14 @@ static struct pb_features moved(const struct pb_features *row, int64_t slot, con
     struct pb_error err = PB_ERROR_INIT;
 
     assert_int_equal(fleetbuild_add(&copy, row, &err), PB_OK);
-    copy.subjects[0].slot = slot;
-    if (copy.subjects[0].key[0] != '\0')
-        PB_TEXT_SET(copy.subjects[0].key, key);
-    PB_TEXT_SET(copy.subjects[0].info.uuid, "GPU-second");
+    copy.devices[0].slot = slot;
+    if (copy.devices[0].key[0] != '\0')
+        PB_TEXT_SET(copy.devices[0].key, key);
+    PB_TEXT_SET(copy.devices[0].info.uuid, "GPU-second");
     return copy;
 }
 
-static void test_faults__two_devices_of_a_node_are_told_apart(void **state)
+static void test_faults__two_devices_of_a_node_are_distinguished(void **state)
 {
     struct bed *bed = *state;
     const char *sick[] = {first_key, second_key};
@@ -181,7 +181,7 @@ static void test_faults__two_devices_of_a_node_are_told_apart(void **state)
     }
 }
 
-static void test_faults__two_faults_of_one_device_are_both_told(void **state)
+static void test_faults__two_faults_of_one_device_are_both_reported(void **state)
 {
     static const int pairs[][2] = {{0, 1}, {0, 3}, {1, 2}, {2, 7}, {3, 6}, {4, 5}, {8, 9}, {0, 10}};
     const char *sick = first_key;
@@ -242,7 +242,7 @@ static void judge_injected(struct bed *bed, const char *first, const char *secon
 }
 
 /* Loads of that SM are late on the way to DRAM too: a quarter of all, of four SMs. */
-static void test_faults__slow_sm_is_told_once(void **state)
+static void test_faults__slow_sm_is_reported_once(void **state)
 {
     static const char *const specs[] = {"sm_slow=3:1.04", "sm_slow=3:1.1", "sm_slow=3:1.15",
                                         "sm_slow=1:1.2", "sm_slow=0:1.5"};
@@ -260,7 +260,7 @@ static void test_faults__slow_sm_is_told_once(void **state)
 }
 
 /* Of a slow SM's accesses more are late, and later, than the SM makes them. */
-static void test_faults__tail_is_told_beside_a_slow_sm(void **state)
+static void test_faults__tail_is_reported_beside_a_slow_sm(void **state)
 {
     static const char *const slow[] = {"sm_slow=3:1.04", "sm_slow=1:1.2", "sm_slow=0:1.5"};
     static const char *const tails[] = {"tail=0.003:400", "tail=0.02:2000"};
@@ -279,7 +279,7 @@ static void test_faults__tail_is_told_beside_a_slow_sm(void **state)
 }
 
 /* What was measured on all SMs is not that one's. */
-static void test_faults__late_dram_is_told_beside_a_slow_sm(void **state)
+static void test_faults__late_dram_is_reported_beside_a_slow_sm(void **state)
 {
     struct pb_findings findings = {0};
     const char *title = "dram_latency=1.4 with sm_slow=0:1.5";
@@ -366,7 +366,7 @@ static void test_faults__noise_of_all_loads_accuses_no_memory(void **state)
 }
 
 /* A tail beyond the noise is reported beside it. */
-static void test_faults__tail_is_told_beside_noise(void **state)
+static void test_faults__tail_is_reported_beside_noise(void **state)
 {
     struct pb_features row = {0};
     struct pb_findings findings = {0};
@@ -396,16 +396,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults__healthy_fleet_has_no_finding),
-        cmocka_unit_test(test_faults__each_alone_is_told_with_level_and_cause),
-        cmocka_unit_test(test_faults__two_devices_of_a_node_are_told_apart),
-        cmocka_unit_test(test_faults__two_faults_of_one_device_are_both_told),
+        cmocka_unit_test(test_faults__each_alone_is_reported_with_level_and_cause),
+        cmocka_unit_test(test_faults__two_devices_of_a_node_are_distinguished),
+        cmocka_unit_test(test_faults__two_faults_of_one_device_are_both_reported),
         cmocka_unit_test(test_faults__faint_tail_is_found),
         cmocka_unit_test(test_faults__slow_sm_is_named),
-        cmocka_unit_test(test_faults__slow_sm_is_told_once),
-        cmocka_unit_test(test_faults__tail_is_told_beside_a_slow_sm),
-        cmocka_unit_test(test_faults__late_dram_is_told_beside_a_slow_sm),
+        cmocka_unit_test(test_faults__slow_sm_is_reported_once),
+        cmocka_unit_test(test_faults__tail_is_reported_beside_a_slow_sm),
+        cmocka_unit_test(test_faults__late_dram_is_reported_beside_a_slow_sm),
         cmocka_unit_test(test_faults__noise_of_all_loads_accuses_no_memory),
-        cmocka_unit_test(test_faults__tail_is_told_beside_noise),
+        cmocka_unit_test(test_faults__tail_is_reported_beside_noise),
         cmocka_unit_test(test_faults__device_of_fewer_sms_has_no_slow_memory),
         cmocka_unit_test(test_faults__tail_keeps_the_mean),
     };

@@ -41,17 +41,17 @@ static int tear_down(void **state)
 /* A device whose UUID is its number; the caller may change it afterwards. */
 static struct pb_device_info *add(struct pb_features *features, const char *model, unsigned number)
 {
-    struct pb_subject subject = {.rank = number};
+    struct pb_feature_row device = {.rank = number};
     size_t row;
 
-    snprintf(subject.info.model, sizeof(subject.info.model), "%s", model);
-    snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%u", number);
-    snprintf(subject.info.driver_version, sizeof(subject.info.driver_version), "580");
-    subject.info.memory_bytes = (uint64_t)80 << 30;
-    subject.info.ecc_enabled = 1;
-    subject.info.power_limit_w = 700.0;
-    assert_int_equal(pb_features_add_subject(features, &subject, &row, NULL), PB_OK);
-    return &features->subjects[row].info;
+    snprintf(device.info.model, sizeof(device.info.model), "%s", model);
+    snprintf(device.info.uuid, sizeof(device.info.uuid), "GPU-%u", number);
+    snprintf(device.info.driver_version, sizeof(device.info.driver_version), "580");
+    device.info.memory_bytes = (uint64_t)80 << 30;
+    device.info.ecc_enabled = 1;
+    device.info.power_limit_w = 700.0;
+    assert_int_equal(pb_features_add_device(features, &device, &row, NULL), PB_OK);
+    return &features->devices[row].info;
 }
 
 static void make(struct rig *rig)
@@ -80,7 +80,7 @@ static void test_groups__model_memory_and_mig_set_apart(void **state)
     assert_false(rig->groups[rig->group_of[0]].sufficient);
 }
 
-static void test_groups__instances_of_one_profile_are_kin(void **state)
+static void test_groups__instances_of_one_profile_are_peers(void **state)
 {
     struct rig *rig = *state;
     struct pb_device_info *info;
@@ -107,7 +107,7 @@ static void test_groups__instances_of_one_profile_are_kin(void **state)
     assert_int_not_equal(rig->group_of[0], rig->group_of[1]);
 }
 
-static void test_groups__a_lone_driver_stays_with_its_kin(void **state)
+static void test_groups__a_lone_driver_stays_in_its_peer_group(void **state)
 {
     struct rig *rig = *state;
     struct pb_usual usual;
@@ -115,14 +115,14 @@ static void test_groups__a_lone_driver_stays_with_its_kin(void **state)
 
     for (unsigned i = 0; i < 20; i++)
         add(&rig->features, "A", i);
-    snprintf(rig->features.subjects[7].info.driver_version, PB_NAME_LENGTH, "570");
+    snprintf(rig->features.devices[7].info.driver_version, PB_NAME_LENGTH, "570");
     make(rig);
     assert_int_equal(rig->count, 1);
     assert_true(rig->groups[0].sufficient);
     pb_group_usual(&rig->features, &rig->groups[0], &usual);
     assert_string_equal(usual.text[PB_ATTRIBUTE_DRIVER], "580");
     assert_int_equal(usual.count[PB_ATTRIBUTE_DRIVER], 19);
-    pb_attribute_text(&rig->features.subjects[7].info, PB_ATTRIBUTE_DRIVER, text);
+    pb_attribute_text(&rig->features.devices[7].info, PB_ATTRIBUTE_DRIVER, text);
     assert_string_equal(text, "570");
     assert_string_equal(usual.text[PB_ATTRIBUTE_VBIOS], ""); /* nobody's is known */
     assert_string_equal(usual.text[PB_ATTRIBUTE_POWER_LIMIT], "700 W");
@@ -134,7 +134,7 @@ static void test_groups__two_large_parts_are_set_apart_and_a_third_joins_the_lar
 
     for (unsigned i = 0; i < 40; i++)
         add(&rig->features, "A", i)->ecc_enabled = i < 16 ? 0 : 1;
-    rig->features.subjects[20].info.ecc_enabled = -1;
+    rig->features.devices[20].info.ecc_enabled = -1;
     make(rig);
     assert_int_equal(rig->count, 2);
     assert_int_equal(rig->groups[rig->group_of[0]].member_count, 16);
@@ -215,8 +215,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG(test_groups__model_memory_and_mig_set_apart),
-        RIG(test_groups__instances_of_one_profile_are_kin),
-        RIG(test_groups__a_lone_driver_stays_with_its_kin),
+        RIG(test_groups__instances_of_one_profile_are_peers),
+        RIG(test_groups__a_lone_driver_stays_in_its_peer_group),
         RIG(test_groups__two_large_parts_are_set_apart_and_a_third_joins_the_larger),
         RIG(test_groups__a_large_and_a_small_part_stay_together),
         RIG(test_groups__ranks_without_a_device_and_duplicates_are_in_none),

@@ -68,12 +68,12 @@ static const struct drift drifts[] = {
 };
 
 /* Just one, and that of the first device. */
-static void expect_told(const struct trial *trial, const struct drift *drift, const char *title)
+static void expect_reported(const struct trial *trial, const struct drift *drift, const char *title)
 {
     const struct pb_finding *finding = &trial->findings.items[0];
     bool is_right =
         strcmp(finding->cause, drift->cause) == 0 && finding->severity == drift->severity &&
-        strcmp(finding->device, trial->now.subjects[0].key) == 0 &&
+        strcmp(finding->device, trial->now.devices[0].key) == 0 &&
         (trial->findings.count < 2 || (trial->findings.items[1].severity != PB_SEVERITY_CRITICAL &&
                                        trial->findings.items[1].severity != PB_SEVERITY_WARNING));
 
@@ -91,7 +91,7 @@ static void expect_found(const struct repeats *repeats, const char *now, const c
         repeats_add(trial_run(repeats, history), NULL, &trial.history);
         inject_all(&trial.now, &drifts[i]);
         trial_judge(&trial);
-        expect_told(&trial, &drifts[i], drifts[i].injections[0].name);
+        expect_reported(&trial, &drifts[i], drifts[i].injections[0].name);
         trial_end(&trial);
     }
 }
@@ -121,7 +121,7 @@ static void test_injected__is_found_against_many_baseline_runs(void **state)
                 repeats_add(&rig->h200.runs[k].features, NULL, &trial.history);
         inject_all(&trial.now, &drifts[i]);
         trial_judge(&trial);
-        expect_told(&trial, &drifts[i], drifts[i].injections[0].name);
+        expect_reported(&trial, &drifts[i], drifts[i].injections[0].name);
         trial_end(&trial);
     }
 }
@@ -136,11 +136,12 @@ static void test_injected__bandwidth_is_found_across_batteries(void **state)
     repeats_add(trial_run(&rig->h100, "full"), NULL, &trial.history);
     inject_all(&trial.now, &drifts[0]);
     trial_judge(&trial);
-    expect_told(&trial, &drifts[0], "across batteries");
+    expect_reported(&trial, &drifts[0], "across batteries");
     trial_end(&trial);
 }
 
-/* A pinned transfer of half as long again: nothing against one past, but these hosts repeat. */
+/* A pinned transfer of half as long again: nothing against one baseline run, but these hosts
+ * repeat. */
 static void test_injected__more_baseline_runs_show_weaker_drifts(void **state)
 {
     static const struct injection weak = SCALED("host_latency.from_device_pinned", 1.7);
@@ -150,7 +151,7 @@ static void test_injected__more_baseline_runs_show_weaker_drifts(void **state)
     repeats_add(trial_run(&rig->h200, "q5"), NULL, &trial.now);
     repeats_add(trial_run(&rig->h200, "q1"), NULL, &trial.history);
     trial_inject(&trial.now, 0, &weak);
-    trial_expect_well(&trial, "one past");
+    trial_expect_well(&trial, "one baseline run");
     pb_scores_clear(&trial.scores);
     pb_findings_clear(&trial.findings);
     for (size_t k = 0; k < rig->h200.count; k++)
@@ -168,7 +169,7 @@ enum { SIMULATED = 10 };
 
 static const char host[] = "n01", key[] = "n01.gpu0";
 
-/* What one healthy run of the same device shows, and how it is told. */
+/* What one healthy run of the same device shows, and how it is reported. */
 static const struct {
     const char *spec;
     struct fault_kind kind;
@@ -195,7 +196,7 @@ static void measure(const char *fault, struct pb_features *row)
         fail_msg("%s", err.message);
 }
 
-static void test_simulated__each_fault_is_told_against_one_baseline_run(void **state)
+static void test_simulated__each_fault_is_reported_against_one_baseline_run(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SIMULATED; i++) {
@@ -207,7 +208,7 @@ static void test_simulated__each_fault_is_told_against_one_baseline_run(void **s
         if (fault_verdict_of(&trial.findings, &faults[i].kind, key) != FAULT_RIGHT ||
             trial.findings.items[0].severity != PB_SEVERITY_CRITICAL) {
             trial_print(faults[i].spec, &trial.findings);
-            fail_msg("%s is not told as %s", faults[i].spec, faults[i].kind.causes[0]);
+            fail_msg("%s is not reported as %s", faults[i].spec, faults[i].kind.causes[0]);
         }
         trial_end(&trial);
     }
@@ -231,7 +232,7 @@ int main(void)
         cmocka_unit_test(test_injected__is_found_against_many_baseline_runs),
         cmocka_unit_test(test_injected__bandwidth_is_found_across_batteries),
         cmocka_unit_test(test_injected__more_baseline_runs_show_weaker_drifts),
-        cmocka_unit_test(test_simulated__each_fault_is_told_against_one_baseline_run),
+        cmocka_unit_test(test_simulated__each_fault_is_reported_against_one_baseline_run),
         cmocka_unit_test(test_simulated__unchanged_device_is_well),
     };
 

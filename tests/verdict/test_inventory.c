@@ -25,9 +25,9 @@ static void set_scene(struct scene *scene)
     *scene = (struct scene){0};
     make_fleet(NODES, &scene->now);
     make_fleet(NODES, &scene->base);
-    for (size_t i = 0; i < scene->now.subject_count; i++) {
-        scene->now.subjects[i].measured_seconds = 2000.0 + (double)i;
-        scene->base.subjects[i].measured_seconds = 1000.0 + (double)i;
+    for (size_t i = 0; i < scene->now.device_count; i++) {
+        scene->now.devices[i].measured_seconds = 2000.0 + (double)i;
+        scene->base.devices[i].measured_seconds = 1000.0 + (double)i;
     }
 }
 
@@ -72,8 +72,8 @@ static void drop_node(struct pb_features *features, const char *host)
 {
     bool is_dropped[NODES * SLOTS] = {false};
 
-    for (size_t i = 0; i < features->subject_count; i++)
-        is_dropped[i] = strcmp(features->subjects[i].host, host) == 0;
+    for (size_t i = 0; i < features->device_count; i++)
+        is_dropped[i] = strcmp(features->devices[i].host, host) == 0;
     pb_features_drop(features, is_dropped);
 }
 
@@ -111,10 +111,10 @@ static void test_inventory__absent_rank_explains_a_missing_device(void **state)
 
     (void)state;
     set_scene(&scene);
-    scene.now.subjects[SICK].info.uuid[0] = '\0';
-    scene.now.subjects[SICK].info.model[0] = '\0';
-    scene.now.subjects[SICK].key[0] = '\0';
-    PB_TEXT_SET(scene.now.subjects[SICK].status, "absent");
+    scene.now.devices[SICK].info.uuid[0] = '\0';
+    scene.now.devices[SICK].info.model[0] = '\0';
+    scene.now.devices[SICK].key[0] = '\0';
+    PB_TEXT_SET(scene.now.devices[SICK].status, "absent");
     judge_scene(&scene);
     assert_non_null(find(&scene, "absent"));
     assert_null(find(&scene, "device_missing"));
@@ -139,7 +139,7 @@ static void test_inventory__missing_node_is_named(void **state)
 }
 
 /* One node is measured on purpose: that the others are not there is no anomaly. */
-static void test_inventory__partial_run_is_told_and_ok(void **state)
+static void test_inventory__partial_run_is_reported_and_ok(void **state)
 {
     struct scene scene;
 
@@ -161,9 +161,9 @@ static void swap_uuids(struct pb_features *features, size_t a, size_t b)
 {
     char uuid[PB_TEXT_LENGTH];
 
-    PB_TEXT_SET(uuid, features->subjects[a].info.uuid);
-    PB_TEXT_SET(features->subjects[a].info.uuid, features->subjects[b].info.uuid);
-    PB_TEXT_SET(features->subjects[b].info.uuid, uuid);
+    PB_TEXT_SET(uuid, features->devices[a].info.uuid);
+    PB_TEXT_SET(features->devices[a].info.uuid, features->devices[b].info.uuid);
+    PB_TEXT_SET(features->devices[b].info.uuid, uuid);
 }
 
 static void test_inventory__swap_is_one_finding_of_two(void **state)
@@ -190,7 +190,7 @@ static void test_inventory__a_renamed_node_is_one_finding(void **state)
     (void)state;
     set_scene(&scene);
     for (size_t i = 0; i < SLOTS; i++)
-        PB_TEXT_SET(scene.base.subjects[SLOTS + i].host, "old");
+        PB_TEXT_SET(scene.base.devices[SLOTS + i].host, "old");
     judge_scene(&scene);
     for (size_t i = 0; i < scene.findings.count; i++)
         if (strcmp(scene.findings.items[i].cause, "device_moved") == 0) {
@@ -210,15 +210,15 @@ static void test_inventory__moved_replaced_and_new(void **state)
 
     (void)state;
     set_scene(&scene);
-    PB_TEXT_SET(scene.now.subjects[0].info.uuid, "GPU-new");
-    PB_TEXT_SET(scene.now.subjects[31].host, "n99");
-    PB_TEXT_SET(scene.now.subjects[31].key, "n99.gpu3");
-    PB_TEXT_SET(scene.base.subjects[20].info.uuid, "");
+    PB_TEXT_SET(scene.now.devices[0].info.uuid, "GPU-new");
+    PB_TEXT_SET(scene.now.devices[31].host, "n99");
+    PB_TEXT_SET(scene.now.devices[31].key, "n99.gpu3");
+    PB_TEXT_SET(scene.base.devices[20].info.uuid, "");
     judge_scene(&scene);
     assert_string_equal(find(&scene, "device_replaced")->device, "n01.gpu0");
     assert_string_equal(find(&scene, "device_moved")->device, "n99.gpu3");
     assert_int_equal(find(&scene, "device_new")->severity, PB_SEVERITY_OK);
-    assert_int_equal(find(&scene, "device_new")->members.subjects[0], 20);
+    assert_int_equal(find(&scene, "device_new")->members.devices[0], 20);
     clear_scene(&scene);
 }
 
@@ -232,12 +232,12 @@ static void test_inventory__latest_run_of_a_node_counts(void **state)
     (void)state;
     set_scene(&scene);
     make_fleet(1, &older);
-    PB_TEXT_SET(older.subjects[0].info.uuid, "GPU-retired");
-    for (size_t i = 0; i < scene.base.subject_count; i++)
-        scene.base.subjects[i].run = 1;
-    assert_int_equal(pb_features_add_subject(&scene.base, &older.subjects[0], &at, NULL), PB_OK);
-    scene.base.subjects[at].run = 0;
-    scene.base.subjects[at].measured_seconds = 10.0;
+    PB_TEXT_SET(older.devices[0].info.uuid, "GPU-retired");
+    for (size_t i = 0; i < scene.base.device_count; i++)
+        scene.base.devices[i].run = 1;
+    assert_int_equal(pb_features_add_device(&scene.base, &older.devices[0], &at, NULL), PB_OK);
+    scene.base.devices[at].run = 0;
+    scene.base.devices[at].measured_seconds = 10.0;
     judge_scene(&scene);
     assert_int_equal(scene.findings.count, 0);
     pb_features_clear(&older);
@@ -251,7 +251,7 @@ static void test_uuid__twice_is_a_finding(void **state)
 
     (void)state;
     set_scene(&scene);
-    PB_TEXT_SET(scene.now.subjects[5].info.uuid, scene.now.subjects[4].info.uuid);
+    PB_TEXT_SET(scene.now.devices[5].info.uuid, scene.now.devices[4].info.uuid);
     judge_scene(&scene);
     finding = find(&scene, "duplicate_uuid");
     assert_non_null(finding);
@@ -267,13 +267,13 @@ static void test_baseline__is_never_the_file_itself(void **state)
 
     (void)state;
     set_scene(&scene);
-    for (size_t i = 0; i < scene.now.subject_count; i++)
-        scene.base.subjects[i].measured_seconds = scene.now.subjects[i].measured_seconds;
+    for (size_t i = 0; i < scene.now.device_count; i++)
+        scene.base.devices[i].measured_seconds = scene.now.devices[i].measured_seconds;
     judge_scene(&scene);
     finding = find(&scene, "self_baseline");
     assert_non_null(finding);
     assert_int_equal(finding->members.count, NODES * SLOTS);
-    assert_int_equal(scene.base.subject_count, 0);
+    assert_int_equal(scene.base.device_count, 0);
     assert_int_equal(scene.findings.worst, PB_SEVERITY_UNKNOWN);
     clear_scene(&scene);
 }
@@ -291,13 +291,13 @@ static void expect_gap(const char *name, const char *test, const char *cause,
     PB_TEXT_SET(scene.now.metrics[metric].test, test);
     PB_TEXT_SET(scene.base.metrics[metric].test, test);
     for (size_t i = 0; i < 11; i++)
-        scene.now.subjects[3 * i].cells[metric].value = NAN;
+        scene.now.devices[3 * i].cells[metric].value = NAN;
     judge_scene(&scene);
     finding = find(&scene, cause);
     assert_non_null(finding);
     assert_int_equal(finding->severity, severity);
     assert_int_equal(finding->members.count, 11);
-    assert_int_equal(finding->members.subjects[1], 3);
+    assert_int_equal(finding->members.devices[1], 3);
     assert_string_equal(finding->metric, name);
     assert_null(find(&scene, "many_anomalous")); /* a gap is no anomaly */
     clear_scene(&scene);
@@ -317,7 +317,7 @@ int main(void)
         cmocka_unit_test(test_inventory__missing_device_is_named),
         cmocka_unit_test(test_inventory__absent_rank_explains_a_missing_device),
         cmocka_unit_test(test_inventory__missing_node_is_named),
-        cmocka_unit_test(test_inventory__partial_run_is_told_and_ok),
+        cmocka_unit_test(test_inventory__partial_run_is_reported_and_ok),
         cmocka_unit_test(test_inventory__swap_is_one_finding_of_two),
         cmocka_unit_test(test_inventory__a_renamed_node_is_one_finding),
         cmocka_unit_test(test_inventory__moved_replaced_and_new),

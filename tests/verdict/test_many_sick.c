@@ -111,7 +111,7 @@ static void withhold(struct bed *bed)
     assert_true(column < bed->fleet.metric_count);
     for (size_t i = 0; i < bed->nodes * bed->slots; i++)
         if (bed->kinds[i] >= 0)
-            bed->fleet.subjects[i].cells[column].value = NAN;
+            bed->fleet.devices[i].cells[column].value = NAN;
 }
 
 static void judge(struct bed *bed)
@@ -121,17 +121,17 @@ static void judge(struct bed *bed)
     for (size_t i = 0; i < bed->nodes * bed->slots; i++) {
         const struct pb_features *row =
             bed->kinds[i] < 0 ? &bed->healthy[i % HEALTHY] : &bed->sick[bed->kinds[i]][i % SICK];
-        struct pb_subject *subject;
+        struct pb_feature_row *device;
 
         assert_int_equal(fleetbuild_add(&bed->fleet, row, &err), PB_OK);
-        subject = &bed->fleet.subjects[i];
-        snprintf(subject->host, sizeof(subject->host), "n%02zu", i / bed->slots + 1);
-        subject->slot = (int64_t)(i % bed->slots);
-        snprintf(subject->key, sizeof(subject->key), "n%02zu.gpu%zu", i / bed->slots + 1,
+        device = &bed->fleet.devices[i];
+        snprintf(device->host, sizeof(device->host), "n%02zu", i / bed->slots + 1);
+        device->slot = (int64_t)(i % bed->slots);
+        snprintf(device->key, sizeof(device->key), "n%02zu.gpu%zu", i / bed->slots + 1,
                  i % bed->slots);
-        snprintf(subject->info.uuid, sizeof(subject->info.uuid), "GPU-%zu", i);
-        PB_TEXT_SET(subject->info.driver_version, bed->drivers[i]);
-        snprintf(subject->info.serial, sizeof(subject->info.serial), "%s%05zu", bed->lots[i], i);
+        snprintf(device->info.uuid, sizeof(device->info.uuid), "GPU-%zu", i);
+        PB_TEXT_SET(device->info.driver_version, bed->drivers[i]);
+        snprintf(device->info.serial, sizeof(device->info.serial), "%s%05zu", bed->lots[i], i);
     }
     if (bed->withheld != NULL)
         withhold(bed);
@@ -144,10 +144,10 @@ static void end(struct bed *bed)
     pb_features_clear(&bed->fleet);
 }
 
-static bool holds(const struct pb_members *members, size_t subject)
+static bool holds(const struct pb_members *members, size_t device)
 {
     for (size_t i = 0; i < members->count; i++)
-        if (members->subjects[i] == subject)
+        if (members->devices[i] == device)
             return true;
     return false;
 }
@@ -167,7 +167,7 @@ static void expect_named_and_drained(const struct bed *bed)
         }
         wanted[i / bed->slots] |= bed->kinds[i] >= 0;
         if (named[i] != (bed->kinds[i] >= 0))
-            fail_msg("%s is %s", bed->fleet.subjects[i].key,
+            fail_msg("%s is %s", bed->fleet.devices[i].key,
                      named[i] ? "named, though healthy" : "sick and not named");
     }
     for (size_t node = 0; node < bed->nodes; node++)
@@ -306,11 +306,11 @@ static void test_many_sick__half_and_more_cannot_be_determined(void **state)
 }
 
 /*
- * A fleet in which more than half of the clocks are low: which part is right cannot be told, so
+ * A fleet in which more than half of the clocks are low: which part is right cannot be decided, so
  * nobody of either is named beside the one finding that lists both, though DRAM's cycles and ns
  * move opposite ways and by less than its clock does.
  */
-static void test_many_sick__nobody_is_named_beside_two_populations(void **state)
+static void test_many_sick__no_device_is_named_beside_two_populations(void **state)
 {
     static const size_t nodes[] = {5, 3, 7}, sick[] = {23, 14, 33};
     struct bed *bed = *state;
@@ -439,12 +439,12 @@ static void test_many_sick__a_few_of_another_model_do_not_hide_a_sick_device(voi
     make_sick(bed, 5, 1, BANDWIDTH);
     judge(bed);
     for (size_t i = 0; i < 3; i++) {
-        struct pb_subject *subject;
+        struct pb_feature_row *device;
 
         assert_int_equal(fleetbuild_add(&bed->fleet, &bed->healthy[50 + i], &err), PB_OK);
-        subject = &bed->fleet.subjects[40 + i];
-        PB_TEXT_SET(subject->info.model, "Another GPU");
-        snprintf(subject->info.uuid, sizeof(subject->info.uuid), "GPU-other-%zu", i);
+        device = &bed->fleet.devices[40 + i];
+        PB_TEXT_SET(device->info.model, "Another GPU");
+        snprintf(device->info.uuid, sizeof(device->info.uuid), "GPU-other-%zu", i);
     }
     assert_int_equal(fleetbuild_judge(&bed->fleet, &findings, &err), PB_OK);
     assert_int_equal(findings.worst, PB_SEVERITY_CRITICAL);
@@ -511,7 +511,8 @@ static void test_many_sick__half_by_two_faults_is_summed_up(void **state)
     end(bed);
 }
 
-/* Boards of one lot are sick: that they are one lot is told, and they are drained all the same. */
+/* Boards of one lot are sick: that they are one lot is reported, and they are drained all the same.
+ */
 static void test_many_sick__boards_of_one_lot_are_one_finding(void **state)
 {
     struct bed *bed = *state;
@@ -557,7 +558,7 @@ int main(void)
         cmocka_unit_test(test_many_sick__three_of_eight_on_a_node_are_not_the_node),
         cmocka_unit_test(test_many_sick__a_quarter_is_one_population_with_its_members),
         cmocka_unit_test(test_many_sick__half_and_more_cannot_be_determined),
-        cmocka_unit_test(test_many_sick__nobody_is_named_beside_two_populations),
+        cmocka_unit_test(test_many_sick__no_device_is_named_beside_two_populations),
         cmocka_unit_test(test_many_sick__whole_caches_are_not_anomalous),
         cmocka_unit_test(test_many_sick__two_populations_and_a_fault_are_summed_up),
         cmocka_unit_test(test_many_sick__missing_numbers_explain_no_population),

@@ -25,12 +25,12 @@ static void change_method(struct pb_features *features, size_t first)
     struct pb_error err = PB_ERROR_INIT;
 
     changed.method_version = 2;
-    for (size_t i = first; i < features->subject_count; i++) {
+    for (size_t i = first; i < features->device_count; i++) {
         struct pb_reading cell = pb_features_reading(features, i, metric);
 
         cell.value *= 1.3;
         assert_int_equal(pb_features_set(features, i, &changed, cell, &err), PB_OK);
-        features->subjects[i].cells[metric].value = NAN;
+        features->devices[i].cells[metric].value = NAN;
     }
 }
 
@@ -63,7 +63,7 @@ static void expect_line(struct pb_findings *findings, const char *words)
     pb_findings_clear(findings);
 }
 
-static void test_methods__number_of_another_one_is_no_past(void **state)
+static void test_methods__number_of_another_one_is_no_history(void **state)
 {
     struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -76,7 +76,7 @@ static void test_methods__number_of_another_one_is_no_past(void **state)
     expect_line(&findings, "1 metrics were not compared with the baseline");
 }
 
-static void test_methods__same_one_is_compared_with_its_past(void **state)
+static void test_methods__same_one_is_compared_with_its_history(void **state)
 {
     struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -86,7 +86,7 @@ static void test_methods__same_one_is_compared_with_its_past(void **state)
     make_fleet(NODES, &baseline);
     change_method(&features, 0);
     for (size_t i = 0; i < FLEET; i++)
-        baseline.subjects[i].cells[pb_features_find(&baseline, name)].value /= 1.3;
+        baseline.devices[i].cells[pb_features_find(&baseline, name)].value /= 1.3;
     change_method(&baseline, 0);
     judge_with(&features, &baseline, &findings);
     assert_int_equal(findings.count, 1);
@@ -146,8 +146,8 @@ static void test_methods__reference_of_another_one_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_methods__number_of_another_one_is_no_past),
-        cmocka_unit_test(test_methods__same_one_is_compared_with_its_past),
+        cmocka_unit_test(test_methods__number_of_another_one_is_no_history),
+        cmocka_unit_test(test_methods__same_one_is_compared_with_its_history),
         cmocka_unit_test(test_methods__two_of_one_run_are_no_populations_and_no_gaps),
         cmocka_unit_test(test_methods__sick_device_is_seen_among_those_of_its_own),
         cmocka_unit_test(test_methods__reference_of_another_one_is_none),

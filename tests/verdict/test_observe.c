@@ -22,7 +22,7 @@ enum { TESTS_MAX = 16, STATES_MAX = 4 };
 
 /* A device made by hand. */
 struct dummy {
-    struct pb_subject subject;
+    struct pb_feature_row device;
     struct pb_recording recordings[TESTS_MAX];
     char names[TESTS_MAX][PB_KEY_LENGTH];
     size_t count;
@@ -67,7 +67,7 @@ static struct pb_state *add_state(struct dummy *dummy)
 static void observe(struct dummy *dummy)
 {
     struct pb_recordings source = {dummy, load};
-    struct pb_metric_source metric_source = {.subject = &dummy->subject,
+    struct pb_metric_source metric_source = {.device = &dummy->device,
                                              .states = dummy->states,
                                              .state_count = dummy->state_count,
                                              .recordings = &source,
@@ -156,7 +156,7 @@ static void test_observe__test_of_a_later_method_gives_other_metrics(void **stat
     metric.method_version = 2;
     assert_int_equal(pb_features_match(&later.features, &metric),
                      pb_features_find(&later.features, "dram_near.q75"));
-    assert_true(first.features.subjects[0].tests != later.features.subjects[0].tests);
+    assert_true(first.features.devices[0].tests != later.features.devices[0].tests);
     pb_features_clear(&first.features);
     pb_features_clear(&later.features);
 }
@@ -223,7 +223,7 @@ static void add_pass(struct pb_recording *recording, const char *phase, int64_t 
 
 static void test_observe__slowest_sms_are_ranked_and_named(void **state)
 {
-    struct dummy dummy = {.subject = {.info = {.sm_count = 16}}};
+    struct dummy dummy = {.device = {.info = {.sm_count = 16}}};
     struct pb_recording *recording = add_test(&dummy, "sm_latency");
 
     (void)state;
@@ -247,7 +247,7 @@ static void test_observe__l1_that_l2_answers_for_is_not_stated(void **state)
 {
     (void)state;
     for (uint64_t inner = 30000; inner <= 210000; inner += 180000) {
-        struct dummy dummy = {.subject = {.info = {.sm_count = 16}}};
+        struct dummy dummy = {.device = {.info = {.sm_count = 16}}};
         struct pb_recording *recording = add_test(&dummy, "sm_latency");
 
         for (int64_t sm = 0; sm < 16; sm++) {
@@ -319,7 +319,7 @@ static void test_observe__throttle_reasons_are_bits(void **state)
     pb_features_clear(&dummy.features);
 }
 
-static void test_observe__company_is_the_least_of_the_run(void **state)
+static void test_observe__cotenants_are_the_least_of_the_run(void **state)
 {
     struct dummy dummy = {.count = 0};
     struct pb_state *first = add_state(&dummy), *last = add_state(&dummy);
@@ -426,7 +426,7 @@ static void test_observe__unreadable_test_is_named_and_costs_only_itself(void **
     add_test(&dummy, "global_copy")->outcome = PB_TEST_HUNG;
     add_test(&dummy, "l1_line")->outcome = PB_TEST_UNSUPPORTED;
     observe(&dummy);
-    assert_string_equal(dummy.features.subjects[0].missing,
+    assert_string_equal(dummy.features.devices[0].missing,
                         "l2_line cannot be read; global_copy hung");
     expect_near(&dummy.features, "dram_near.q75", 1.0);
     expect_near(&dummy.features, "dram.latency_cycles", 600.0);
@@ -441,8 +441,8 @@ static void test_observe__of_many_tests_those_with_room_are_named(void **state)
     for (char name[] = "a_test_by_the_letter_a"; name[21] < 'a' + TESTS_MAX; name[21]++)
         add_test(&dummy, name)->outcome = name[21] == 'p' ? PB_TEST_HUNG : PB_TEST_MISSING;
     observe(&dummy);
-    assert_non_null(strstr(dummy.features.subjects[0].missing, "_e missing; …"));
-    assert_int_equal(dummy.features.subjects[0].endings, 1 << PB_TEST_MISSING | 1 << PB_TEST_HUNG);
+    assert_non_null(strstr(dummy.features.devices[0].missing, "_e missing; …"));
+    assert_int_equal(dummy.features.devices[0].endings, 1 << PB_TEST_MISSING | 1 << PB_TEST_HUNG);
     pb_features_clear(&dummy.features);
 }
 
@@ -451,9 +451,9 @@ static void test_observe__nothing_known_is_a_row_without_numbers(void **state)
     struct dummy dummy = {.count = 0};
 
     (void)state;
-    PB_TEXT_SET(dummy.subject.status, "absent");
+    PB_TEXT_SET(dummy.device.status, "absent");
     observe(&dummy);
-    assert_int_equal(dummy.features.subject_count, 1);
+    assert_int_equal(dummy.features.device_count, 1);
     assert_int_equal(dummy.features.metric_count, 0);
     pb_features_clear(&dummy.features);
 }
@@ -499,13 +499,13 @@ static void test_observe__simulated_device_has_all_kinds(void **state)
         assert_true(isfinite(cell_of(&row, names[i]).value));
     /* The host times it, allocations and the first launch included: no rate of memory. */
     assert_int_equal(pb_features_find(&row, "memory_integrity.rate"), row.metric_count);
-    assert_true(row.subjects[0].tests != 0);
+    assert_true(row.devices[0].tests != 0);
     expect_near(&row, "l1.size_bytes", 16384.0);
     expect_near(&row, "integrity.mismatches", 0.0);
     assert_true(fabs(cell_of(&row, "clock.sm_mhz").value - 1250.0) < 1.0);
     assert_true(fabs(cell_of(&row, "l2.latency_cycles").value - 351.0) < 4.0);
     assert_true(fabs(cell_of(&row, "dram.beyond_l2_ns").value - 268.0 / 1.25) < 4.0);
-    assert_string_equal(row.subjects[0].missing, "");
+    assert_string_equal(row.devices[0].missing, "");
     pb_features_clear(&row);
 }
 
@@ -521,7 +521,7 @@ int main(void)
         cmocka_unit_test(test_observe__clock_that_falls_between_tests_is_seen),
         cmocka_unit_test(test_observe__counters_count_by_their_step),
         cmocka_unit_test(test_observe__throttle_reasons_are_bits),
-        cmocka_unit_test(test_observe__company_is_the_least_of_the_run),
+        cmocka_unit_test(test_observe__cotenants_are_the_least_of_the_run),
         cmocka_unit_test(test_observe__power_of_an_earlier_load_is_not_the_runs),
         cmocka_unit_test(test_observe__link_counts_by_its_best),
         cmocka_unit_test(test_observe__states_count_what_is_missing_exactly),

@@ -63,7 +63,7 @@ static void test_score__few_peers_do_not_warn_of_what_chance_does(void **state)
 }
 
 /*
- * One of eight devices on two nodes all of whose rates are far too low, each of them told by
+ * One of eight devices on two nodes all of whose rates are far too low, each of them reported by
  * several metrics: what they add to the scale must not pass for a likeness of nodes.
  */
 static void test_score__one_sick_of_eight_does_not_hide_itself(void **state)
@@ -101,7 +101,7 @@ static void test_score__a_fleet_of_one_has_the_peers_of_a_baseline(void **state)
     assert_true(rig->scores.groups[0].sufficient);
     assert_int_equal(rig->scores.norms[DRAM_NS].peers, 33);
     assert_int_equal(rig_at(rig, 0, DRAM_NS)->severity, PB_SEVERITY_CRITICAL);
-    assert_true(isnan(rig_at(rig, 0, DRAM_NS)->drift_sigmas)); /* it has no past */
+    assert_true(isnan(rig_at(rig, 0, DRAM_NS)->drift_sigmas)); /* it has no history */
 }
 
 static void test_score__a_device_is_not_its_own_peer(void **state)
@@ -132,15 +132,15 @@ static void move_all(struct rig *rig)
 {
     struct fleet_random random = {99};
 
-    for (size_t i = 0; i < rig->features.subject_count; i++) {
-        snprintf(rig->features.subjects[i].host, PB_KEY_LENGTH, "m%zu", i);
+    for (size_t i = 0; i < rig->features.device_count; i++) {
+        snprintf(rig->features.devices[i].host, PB_KEY_LENGTH, "m%zu", i);
         for (size_t j = 0; j < METRICS; j++)
             if (rig->features.metrics[j].domain == PB_DOMAIN_NS)
                 fleet_shift(&rig->features, i, j, 0.5 * fleet_normal(&random));
     }
 }
 
-static void test_drift__a_device_that_moved_is_compared_with_its_past(void **state)
+static void test_drift__a_device_that_moved_is_compared_with_its_history(void **state)
 {
     struct rig *rig = *state;
     const struct pb_norm *norm;
@@ -159,7 +159,7 @@ static void test_drift__a_device_that_moved_is_compared_with_its_past(void **sta
         assert_true(i == 5 || rig_at(rig, i, DRAM_NS)->drift_severity == PB_SEVERITY_OK);
 }
 
-static void test_drift__a_fleet_of_one_has_only_its_past(void **state)
+static void test_drift__a_fleet_of_one_has_only_its_history(void **state)
 {
     struct rig *rig = *state;
     struct pb_features later = {0};
@@ -167,8 +167,8 @@ static void test_drift__a_fleet_of_one_has_only_its_past(void **state)
     rig_make(&rig->features, 1, 19);
     rig_make(&rig->baseline, 1, 19);
     rig_make(&later, 1, 19); /* the same device twice in one library */
-    assert_int_equal(
-        pb_features_add_subject(&rig->baseline, &later.subjects[0], &(size_t){0}, NULL), PB_OK);
+    assert_int_equal(pb_features_add_device(&rig->baseline, &later.devices[0], &(size_t){0}, NULL),
+                     PB_OK);
     pb_features_clear(&later);
     fleet_shift(&rig->features, 0, DRAM_NS, 60.0);
     rig_score(rig);
@@ -187,8 +187,8 @@ int main(void)
         RIG(test_score__a_fleet_of_one_has_the_peers_of_a_baseline),
         RIG(test_score__a_device_is_not_its_own_peer),
         RIG(test_score__a_baseline_in_another_unit_is_no_peer),
-        RIG(test_drift__a_device_that_moved_is_compared_with_its_past),
-        RIG(test_drift__a_fleet_of_one_has_only_its_past),
+        RIG(test_drift__a_device_that_moved_is_compared_with_its_history),
+        RIG(test_drift__a_fleet_of_one_has_only_its_history),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

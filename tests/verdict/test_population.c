@@ -135,7 +135,7 @@ static void test_majority__sick_values_move_neither_center_nor_scale(void **stat
 }
 
 /* A value must not hide by its own weight in the scale. */
-static void test_majority__a_value_does_not_speak_for_itself(void **state)
+static void test_majority__a_value_does_not_count_for_itself(void **state)
 {
     struct rig *rig = *state;
 
@@ -296,7 +296,7 @@ int main(void)
         RIG(test_majority__identical_whole_numbers_have_the_scale_of_their_rounding),
         RIG(test_majority__rounded_values_keep_their_scale),
         RIG(test_majority__sick_values_move_neither_center_nor_scale),
-        RIG(test_majority__a_value_does_not_speak_for_itself),
+        RIG(test_majority__a_value_does_not_count_for_itself),
         RIG(test_fit_column__a_broken_quarter_moves_neither_center_nor_scale),
         RIG(test_fit_column__two_populations_are_split),
         RIG(test_fit_column__a_better_quarter_is_a_population),

@@ -43,14 +43,14 @@ static void judge_alone(double share, const char *backend, struct pb_findings *f
     metric = pb_features_find(&features, "global_copy.peak");
     PB_TEXT_SET(copy.test, features.metrics[metric].test);
     PB_TEXT_SET(copy.unit, features.metrics[metric].unit);
-    features.subjects[0].cells[metric].value = share * copy.center;
-    PB_TEXT_SET(features.subjects[0].info.backend, backend);
-    features.subject_count = 1;
+    features.devices[0].cells[metric].value = share * copy.center;
+    PB_TEXT_SET(features.devices[0].info.backend, backend);
+    features.device_count = 1;
     assert_int_equal(pb_score(&features, NULL, &rates, &scores, NULL), PB_OK);
     assert_int_equal(pb_judge(&features, &scores, &options, findings_out, NULL), PB_OK);
     fleetbuild_expect_policy(findings_out);
     pb_scores_clear(&scores);
-    features.subject_count = SLOTS;
+    features.device_count = SLOTS;
     pb_features_clear(&features);
 }
 
@@ -62,7 +62,7 @@ static const struct pb_finding *find(const struct pb_findings *findings)
     return NULL;
 }
 
-static void test_alone__normal_value_is_told_so(void **state)
+static void test_alone__normal_value_is_reported_as_normal(void **state)
 {
     struct pb_findings findings = {0};
 
@@ -135,11 +135,11 @@ static void test_evenness__is_that_of_the_slowest_component(void **state)
     assert_int_equal(pb_score(&features, NULL, &rates, &scores, NULL), PB_OK);
     evenness = pb_evenness_of(&features, &scores);
     assert_true(evenness.value > 0.95 && evenness.value <= 1.0);
-    features.subjects[SICK].cells[metric].value =
+    features.devices[SICK].cells[metric].value =
         0.9 * scores.norms[scores.group_of[SICK] * scores.metric_count + metric].center;
     evenness = pb_evenness_of(&features, &scores);
     assert_true(fabs(evenness.value - 0.9) < 1e-6);
-    assert_int_equal(evenness.subject, SICK);
+    assert_int_equal(evenness.device, SICK);
     assert_int_equal(evenness.metric, metric);
     pb_scores_clear(&scores);
     pb_features_clear(&features);
@@ -148,7 +148,7 @@ static void test_evenness__is_that_of_the_slowest_component(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone__normal_value_is_told_so),
+        cmocka_unit_test(test_alone__normal_value_is_reported_as_normal),
         cmocka_unit_test(test_alone__odd_value_only_warns),
         cmocka_unit_test(test_alone__simulated_device_has_no_reference),
         cmocka_unit_test(test_range__widens_as_devices_are_few),

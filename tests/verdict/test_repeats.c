@@ -28,7 +28,7 @@ static void expect_all_pairs_well(const struct repeats *repeats, size_t runs)
         for (size_t k = 0; k < runs; k++) {
             const struct pb_features *now = &repeats->runs[i].features,
                                      *history = &repeats->runs[k].features;
-            bool alike = now->subjects[0].tests == history->subjects[0].tests;
+            bool alike = now->devices[0].tests == history->devices[0].tests;
             char title[128];
 
             if (i == k)
@@ -55,7 +55,7 @@ static void test_healthy__h100_is_as_it_was(void **state)
     expect_all_pairs_well(&((struct rig *)*state)->h100, 4);
 }
 
-/* The same with all other runs as pasts. */
+/* The same with all other runs as baseline runs. */
 static void expect_well_against_others(const struct repeats *repeats)
 {
     struct trial trial = {.now = {0}};
@@ -70,7 +70,7 @@ static void expect_well_against_others(const struct repeats *repeats)
     }
 }
 
-static void test_healthy__several_pasts_accuse_nobody(void **state)
+static void test_healthy__several_baseline_runs_name_no_device(void **state)
 {
     expect_well_against_others(&((struct rig *)*state)->h200);
     expect_well_against_others(&((struct rig *)*state)->node);
@@ -87,7 +87,7 @@ static double farthest(const struct repeats *repeats, char name_out[PB_METRIC_NA
         repeats_add(&repeats->runs[pair / repeats->count].features, NULL, &trial.now);
         repeats_add(&repeats->runs[pair % repeats->count].features, NULL, &trial.history);
         trial_judge(&trial);
-        for (size_t i = 0; i < trial.now.subject_count * trial.now.metric_count; i++) {
+        for (size_t i = 0; i < trial.now.device_count * trial.now.metric_count; i++) {
             if (trial.now.metrics[i % trial.now.metric_count].domain == PB_DOMAIN_COUNT ||
                 !(fabs(trial.scores.cells[i].drift_times) > most))
                 continue;
@@ -147,7 +147,7 @@ static void test_peers__two_unlike_chips_are_both_well(void **state)
 }
 
 /* What most devices never do, one does when it is given other pages. */
-static void test_healthy__others_that_repeat_better_accuse_nobody(void **state)
+static void test_healthy__others_that_repeat_better_name_no_device(void **state)
 {
     struct rig *rig = *state;
     struct trial trial = {.now = {0}};
@@ -164,14 +164,14 @@ static void test_healthy__others_that_repeat_better_accuse_nobody(void **state)
     repeats_add(trial_run(&rig->h200, "q2"), NULL, &trial.history);
     trial_judge(&trial);
     metric = pb_features_find(&trial.now, "l2_hits.tail_fraction_1_125x");
-    for (size_t i = 0; i < trial.now.subject_count; i++)
+    for (size_t i = 0; i < trial.now.device_count; i++)
         assert_int_equal(trial.scores.cells[i * trial.now.metric_count + metric].drift_severity,
                          PB_SEVERITY_OK);
     trial_end(&trial);
 }
 
-/* Where a device's pasts themselves lie apart, a change of that size is no finding. */
-static void test_healthy__pasts_that_differ_excuse(void **state)
+/* Where a device's baseline runs themselves lie apart, a change of that size is no finding. */
+static void test_healthy__baseline_runs_that_differ_widen_the_tolerance(void **state)
 {
     static const struct injection up = SCALED("global_copy.peak", 1.03),
                                   down = SCALED("global_copy.peak", 0.92),
@@ -224,9 +224,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_healthy__h200s_are_as_they_were),
         cmocka_unit_test(test_healthy__h100_is_as_it_was),
-        cmocka_unit_test(test_healthy__several_pasts_accuse_nobody),
-        cmocka_unit_test(test_healthy__others_that_repeat_better_accuse_nobody),
-        cmocka_unit_test(test_healthy__pasts_that_differ_excuse),
+        cmocka_unit_test(test_healthy__several_baseline_runs_name_no_device),
+        cmocka_unit_test(test_healthy__others_that_repeat_better_name_no_device),
+        cmocka_unit_test(test_healthy__baseline_runs_that_differ_widen_the_tolerance),
         cmocka_unit_test(test_sizes__stand_well_beyond_what_was_seen),
         cmocka_unit_test(test_peers__two_unlike_chips_are_both_well),
         cmocka_unit_test(test_peers__other_tests_sum_up_to_something_else),

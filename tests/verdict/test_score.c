@@ -56,7 +56,7 @@ static void test_score__near_even_halves_are_measured_against_themselves(void **
 }
 
 /* A share of 50,000 accesses as the observation states it: that of so many late ones. */
-static void set_late(struct pb_features *features, size_t subject, double late)
+static void set_late(struct pb_features *features, size_t device, double late)
 {
     static const struct pb_metric metric = {.name = "dram_near.tail_fraction_1_5x",
                                             .unit = "share",
@@ -66,7 +66,7 @@ static void set_late(struct pb_features *features, size_t subject, double late)
                                             .practical = 5e-4};
 
     assert_int_equal(
-        pb_features_set(features, subject, &metric,
+        pb_features_set(features, device, &metric,
                         (struct pb_reading){late / 50000.0, sqrt(late + 4.0) / 50000.0, -1}, NULL),
         PB_OK);
 }
@@ -263,13 +263,13 @@ static void test_sheet__numbers_in_any_order_find_their_metric(void **state)
 {
     static const size_t orders[][3] = {{0, 1, 2}, {0, 1, 2}, {2, 0, 1}, {1, 1, 0}, {2, 2, 2}};
     struct rig *rig = *state;
-    struct pb_subject subject = {.rank = 0};
+    struct pb_feature_row device = {.rank = 0};
     struct pb_metric metric = {.domain = PB_DOMAIN_NS};
 
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
         size_t row;
 
-        assert_int_equal(pb_features_add_subject(&rig->features, &subject, &row, NULL), PB_OK);
+        assert_int_equal(pb_features_add_device(&rig->features, &device, &row, NULL), PB_OK);
         for (size_t j = 0; j < 3; j++) {
             struct pb_reading cell = {(double)(10 * i + orders[i][j]), 0.0, -1};
 
@@ -293,7 +293,7 @@ static void test_score__an_empty_sheet_has_no_scores(void **state)
 
     rig_score(rig);
     assert_int_equal(rig->scores.group_count, 0);
-    assert_int_equal(rig->scores.subject_count, 0);
+    assert_int_equal(rig->scores.device_count, 0);
     pb_scores_clear(NULL);
 }
 

@@ -60,16 +60,16 @@ static void make(struct history *history, size_t devices, size_t runs, double no
         struct pb_features *features = run + 1 == runs ? &history->now : &history->history;
 
         for (size_t i = 0; i < devices; i++) {
-            struct pb_subject subject = {
+            struct pb_feature_row device = {
                 .slot = (int64_t)i, .run = run, .measured_seconds = 1.7e9 + day * (double)run};
             size_t at;
 
-            snprintf(subject.key, sizeof(subject.key), "n1.gpu%zu", i);
-            PB_TEXT_SET(subject.host, "n1");
-            PB_TEXT_SET(subject.status, "ok");
-            PB_TEXT_SET(subject.info.model, "Tesla T0");
-            snprintf(subject.info.uuid, sizeof(subject.info.uuid), "GPU-%zu", i);
-            assert_int_equal(pb_features_add_subject(features, &subject, &at, NULL), PB_OK);
+            snprintf(device.key, sizeof(device.key), "n1.gpu%zu", i);
+            PB_TEXT_SET(device.host, "n1");
+            PB_TEXT_SET(device.status, "ok");
+            PB_TEXT_SET(device.info.model, "Tesla T0");
+            snprintf(device.info.uuid, sizeof(device.info.uuid), "GPU-%zu", i);
+            assert_int_equal(pb_features_add_device(features, &device, &at, NULL), PB_OK);
             for (size_t m = 0; m < METRICS; m++) {
                 struct pb_metric metric = metric_of(m);
                 double factor = heavy && uniform(history) < 0.05 ? 10.0 : 1.0;
@@ -138,7 +138,7 @@ static void test_device__slope_is_found_before_two_per_cent(void **state)
         struct history history = {.random = seed};
 
         make(&history, 16, 7, 0.001, false, drift);
-        if (find(&history) == 1 && history.trends.items[0].subject == 5) {
+        if (find(&history) == 1 && history.trends.items[0].device == 5) {
             found++;
             assert_true(fabs(history.trends.items[0].slope_per_day + 0.003) < 0.0005);
         }
@@ -174,7 +174,7 @@ static void test_fleet__common_slope_is_one_trend(void **state)
         drift[i] = -0.003;
     make(&history, 16, 7, 0.001, false, drift);
     assert_int_equal(find(&history), 1);
-    assert_true(history.trends.items[0].subject == SIZE_MAX);
+    assert_true(history.trends.items[0].device == SIZE_MAX);
     clear(&history);
 }
 

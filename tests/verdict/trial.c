@@ -38,9 +38,8 @@ void trial_judge(struct trial *trial)
     struct pb_score_options options = PB_SCORE_OPTIONS_DEFAULT;
     struct pb_error err = PB_ERROR_INIT;
 
-    assert_int_equal(pb_score(&trial->now,
-                              trial->history.subject_count > 0 ? &trial->history : NULL, &options,
-                              &trial->scores, &err),
+    assert_int_equal(pb_score(&trial->now, trial->history.device_count > 0 ? &trial->history : NULL,
+                              &options, &trial->scores, &err),
                      PB_OK);
     assert_int_equal(pb_judge(&trial->now, &trial->scores, NULL, &trial->findings, &err), PB_OK);
 }
@@ -89,15 +88,15 @@ void trial_expect_well(struct trial *trial, const char *title)
     assert_int_equal(trial_count(&trial->findings, "self_history"), 1);
 }
 
-void trial_inject(struct pb_features *features, size_t subject, const struct injection *injection)
+void trial_inject(struct pb_features *features, size_t device, const struct injection *injection)
 {
     size_t metric = pb_features_find(features, injection->name);
-    struct pb_reading cell = pb_features_reading(features, subject, metric);
+    struct pb_reading cell = pb_features_reading(features, device, metric);
     struct pb_error err = PB_ERROR_INIT;
 
     if (!isfinite(cell.value))
         return; /* not in this battery */
     cell.value = cell.value * injection->factor + injection->add;
-    assert_int_equal(pb_features_set(features, subject, &features->metrics[metric], cell, &err),
+    assert_int_equal(pb_features_set(features, device, &features->metrics[metric], cell, &err),
                      PB_OK);
 }

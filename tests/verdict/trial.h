@@ -52,6 +52,6 @@ struct injection {
     }
 
 /* Changes a number of a row; nothing where it was not measured. */
-void trial_inject(struct pb_features *features, size_t subject, const struct injection *injection);
+void trial_inject(struct pb_features *features, size_t device, const struct injection *injection);
 
 #endif

@@ -2,7 +2,7 @@
  * A large piece of this device's memory, made of blocks behind one range of addresses.
  *
  * A driver allocates under a lock that all GPUs of a node share. For 138 GiB at once it held that
- * for 0.33 s (H200, driver 580), and whatever the others asked of it had to wait; between two
+ * for 0.33 s (H200, driver 580), and whatever the others requested of it had to wait; between two
  * blocks they get their turn.
  */
 #include "device/cuda/mapping.h"

@@ -13,11 +13,6 @@
 /* What the slots for practice keep from the chain, so that no line holds both. */
 static const uint64_t practice_distance = 4096;
 
-static uint64_t round_up(uint64_t value, uint64_t step)
-{
-    return (value + step - 1) / step * step;
-}
-
 static enum pb_status kernel_path(enum pb_path path, enum pb_kernel_path *path_out,
                                   struct pb_error *err)
 {
@@ -79,7 +74,7 @@ static bool is_pointer(enum pb_kernel_path path)
 /* What cannot be had together. */
 static enum pb_status check_paths(const struct pb_linked_chase *linked, struct pb_error *err)
 {
-    uint64_t room = PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES;
+    uint64_t available = PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES;
 
     if (linked->chase->cross &&
         (linked->path == PB_KERNEL_SHARED || linked->path == PB_KERNEL_CONSTANT ||
@@ -95,11 +90,12 @@ static enum pb_status check_paths(const struct pb_linked_chase *linked, struct p
          (linked->path != PB_KERNEL_GLOBAL_CA && linked->path != PB_KERNEL_GLOBAL_CG)))
         return pb_fail(err, PB_INVALID,
                        "chase: a peer's memory is there for plain global loads only");
-    if (linked->path == PB_KERNEL_CONSTANT && linked->footprint_bytes + linked->chain.shift > room)
+    if (linked->path == PB_KERNEL_CONSTANT &&
+        linked->footprint_bytes + linked->chain.shift > available)
         return pb_fail(err, PB_UNSUPPORTED,
                        "chase: %" PRIu64 " bytes of constant memory: there are %" PRIu64
                        " beside the slot for practice",
-                       linked->footprint_bytes, room);
+                       linked->footprint_bytes, available);
     return PB_OK;
 }
 
@@ -153,18 +149,18 @@ static enum pb_status choose_window(struct pb_linked_chase *linked, struct pb_er
     bool is_shared = linked->path == PB_KERNEL_SHARED;
     bool skips_l1 = linked->path == PB_KERNEL_GLOBAL_CG || linked->path == PB_KERNEL_ATOMIC ||
                     linked->path == PB_KERNEL_CONSTANT;
-    uint64_t room_bytes = linked->cuda->shared_optin_bytes;
+    uint64_t available_bytes = linked->cuda->shared_optin_bytes;
     uint64_t window = is_shared || skips_l1 ? info->trace_window_large : info->trace_window;
-    uint64_t chain_bytes = is_shared ? round_up(linked->footprint_bytes, 16) : 0;
+    uint64_t chain_bytes = is_shared ? pb_cuda_round_up(linked->footprint_bytes, 16) : 0;
     uint64_t least = linked->chase->record == 0 ? 0 : PB_KERNEL_PRACTICE * PB_KERNEL_RECORD_BYTES;
     uint64_t most;
 
-    if (chain_bytes + least > room_bytes)
+    if (chain_bytes + least > available_bytes)
         return pb_fail(err, PB_UNSUPPORTED,
                        "chase: %" PRIu64
                        " bytes of shared memory and a recording: a CTA has %" PRIu64,
-                       linked->footprint_bytes, room_bytes);
-    most = (room_bytes - chain_bytes) / PB_KERNEL_RECORD_BYTES / 4 * 4;
+                       linked->footprint_bytes, available_bytes);
+    most = (available_bytes - chain_bytes) / PB_KERNEL_RECORD_BYTES / 4 * 4;
     window = window > most ? most : window;
     linked->window = window > linked->chase->record ? linked->chase->record : window;
     linked->chain_bytes = chain_bytes;
@@ -206,7 +202,7 @@ static enum pb_status set_up_peer(struct pb_linked_chase *linked, uint64_t bytes
                                   struct pb_error *err)
 {
     const uint64_t page_bytes = 2u << 20;
-    uint64_t array_bytes = round_up(bytes, page_bytes);
+    uint64_t array_bytes = pb_cuda_round_up(bytes, page_bytes);
     enum pb_status status =
         pb_cuda_peer_keep(linked->cuda, linked->chase->peer,
                           array_bytes + 2 * linked->cuda->info.l2_bytes, &linked->chain.base, err);
@@ -230,7 +226,7 @@ static enum pb_status set_up_arena(struct pb_linked_chase *linked, struct pb_err
             PB_KERNEL_CONSTANT_BYTES - PB_KERNEL_SLOT_BYTES - linked->chain.shift;
         bytes = PB_KERNEL_CONSTANT_BYTES;
     } else if (!is_plain) {
-        linked->chain.practice = round_up(bytes, practice_distance) + practice_distance;
+        linked->chain.practice = pb_cuda_round_up(bytes, practice_distance) + practice_distance;
         bytes = linked->chain.practice + practice_distance;
     }
     if (linked->chase->alias_bytes > 0) {
@@ -378,7 +374,7 @@ static enum pb_status launch_legs(struct legs *legs, struct pb_error *err)
 }
 
 /* On given SMs one of two neighbours at a time: they share the way to constant memory. */
-static bool has_room(const struct legs *legs, int64_t sm)
+static bool has_capacity(const struct legs *legs, int64_t sm)
 {
     if (legs->count >= legs->most)
         return false;
@@ -400,7 +396,7 @@ static enum pb_status add_leg(struct legs *legs, struct pb_linked_chase *linked,
     *is_there_out = number == 0 || first < chase->record;
     if (!*is_there_out)
         return PB_OK;
-    if (!has_room(legs, chase->sm))
+    if (!has_capacity(legs, chase->sm))
         status = launch_legs(legs, err);
     legs->legs[legs->count++] = (struct pb_cuda_leg){
         linked, trace, first, chase->record == 0 || rest < linked->window ? rest : linked->window,

@@ -91,7 +91,7 @@ static bool has_peer(const struct pb_cuda_device *cuda)
     for (int i = 0; i < count && can == 0; i++)
         if (i != cuda->ordinal && cudaDeviceCanAccessPeer(&can, cuda->ordinal, i) != cudaSuccess)
             can = 0;
-    cudaGetLastError(); /* a peer that cannot be asked is none */
+    cudaGetLastError(); /* a peer that cannot be queried is none */
     return can != 0;
 }
 

@@ -18,6 +18,11 @@ enum {
     PB_CUDA_CONFLICT_BYTES = 32 * 64 * 16,
 };
 
+static inline uint64_t pb_cuda_round_up(uint64_t value, uint64_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
 /* A piece of device memory that only grows; bytes == 0: none yet. */
 struct pb_cuda_buffer {
     void *allocation;
@@ -43,7 +48,7 @@ struct pb_cuda_device {
     int ordinal;
     bool lost;
     struct pb_device_info info;
-    uint64_t shared_optin_bytes;    /* the most one CTA may ask for */
+    uint64_t shared_optin_bytes;    /* the most one CTA may request */
     uint64_t shared_reserved_bytes; /* what the driver adds to every CTA */
     struct pb_cuda_buffer arena;    /* chains, and source and target of streams */
     struct pb_cuda_buffer offsets;
@@ -120,7 +125,7 @@ enum pb_status pb_cuda_place(struct pb_cuda_device *cuda, int64_t carveout_bytes
                              uint64_t shared_bytes, struct pb_kernel_place *place_out,
                              uint64_t *carveout_out, struct pb_error *err);
 
-/* Sets up the control block before a launch, and reads what the launch told. */
+/* Sets up the control block before a launch, and reads what the launch reported. */
 enum pb_status pb_cuda_prepare(struct pb_cuda_device *cuda, struct pb_error *err);
 enum pb_status pb_cuda_finish(struct pb_cuda_device *cuda, const char *what,
                               struct pb_kernel_result *result_out, struct pb_error *err);

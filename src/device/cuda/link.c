@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compare.h"
 #include "core/time.h"
 #include "device/cuda/device.h"
 
@@ -44,11 +45,6 @@ struct run {
     struct pb_error *err;
 };
 
-static bool is_with_peer(const struct pb_link *link)
-{
-    return link->kind != PB_LINK_TO_DEVICE && link->kind != PB_LINK_FROM_DEVICE;
-}
-
 static bool is_from_peer(const struct pb_link *link)
 {
     return link->kind == PB_LINK_FROM_PEER || link->kind == PB_LINK_BOTH_PEER;
@@ -60,7 +56,7 @@ static bool is_to_peer(const struct pb_link *link)
 }
 
 /* On either device. */
-static uint64_t room_bytes(const struct pb_link *link)
+static uint64_t needed_bytes(const struct pb_link *link)
 {
     return link->kind == PB_LINK_BOTH_PEER ? 2 * link->bytes : link->bytes;
 }
@@ -73,13 +69,13 @@ static enum pb_status check_request(const struct pb_link *link, struct pb_error 
         return pb_fail(err, PB_INVALID,
                        "link: %" PRIu64 " bytes %" PRIu32 " times: expected whole words of 4",
                        link->bytes, link->repeats);
-    if (is_with_peer(link) && link->peer == NULL)
+    if (pb_link_has_peer(link) && link->peer == NULL)
         return pb_fail(err, PB_INVALID, "link: no peer named");
-    if (link->streams > PB_LINK_STREAMS_MAX || (link->streams > 1 && !is_with_peer(link)))
+    if (link->streams > PB_LINK_STREAMS_MAX || (link->streams > 1 && !pb_link_has_peer(link)))
         return pb_fail(err, PB_INVALID,
                        "link: %" PRIu32 " streams: expected at most %d, with a peer", link->streams,
                        PB_LINK_STREAMS_MAX);
-    if (link->by_sms && (!is_with_peer(link) || link->streams > 1 || link->bytes % 16 != 0))
+    if (link->by_sms && (!pb_link_has_peer(link) || link->streams > 1 || link->bytes % 16 != 0))
         return pb_fail(err, PB_INVALID,
                        "link: SMs copy with a peer, in one part, whole words of 16 bytes");
     return PB_OK;
@@ -162,7 +158,7 @@ static enum pb_status allocate_by_context(struct run *run)
     enum pb_status status = check(run, cudaSetDevice(run->peer_ordinal), "cudaSetDevice");
 
     if (status == PB_OK)
-        status = check(run, cudaMalloc(&run->peer_memory, room_bytes(run->link)), "cudaMalloc");
+        status = check(run, cudaMalloc(&run->peer_memory, needed_bytes(run->link)), "cudaMalloc");
     cudaSetDevice(run->cuda->ordinal);
     run->peer_address = (uint64_t)(uintptr_t)run->peer_memory;
     return status;
@@ -187,7 +183,7 @@ static enum pb_status open_peer(struct run *run)
 
     if (status != PB_OK)
         return status;
-    status = pb_cuda_peer_open(run->cuda, run->peer_ordinal, room_bytes(run->link), &run->mapped,
+    status = pb_cuda_peer_open(run->cuda, run->peer_ordinal, needed_bytes(run->link), &run->mapped,
                                run->err);
     run->peer_address = pb_cuda_mapping_address(run->mapped);
     if (status == PB_UNSUPPORTED || status == PB_DEVICE) {
@@ -327,13 +323,6 @@ static enum pb_status transfer(struct run *run, double *seconds_out)
     return status;
 }
 
-static int compare_seconds(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* One transfer before those that count: it finds pages that were never touched. */
 static enum pb_status measure(struct run *run, struct pb_link_result *result_out)
 {
@@ -349,7 +338,7 @@ static enum pb_status measure(struct run *run, struct pb_link_result *result_out
     for (size_t i = 0; status == PB_OK && i < count; i++)
         status = transfer(run, &seconds[i]);
     if (status == PB_OK) {
-        qsort(seconds, count, sizeof(*seconds), compare_seconds);
+        qsort(seconds, count, sizeof(*seconds), pb_compare_double);
         result_out->seconds = 0.5 * (seconds[(count - 1) / 2] + seconds[count / 2]);
         result_out->least_seconds = seconds[0];
     }
@@ -399,10 +388,10 @@ enum pb_status pb_cuda_link(struct pb_device *device, const struct pb_link *link
     if (status == PB_OK)
         status = check_request(link, err);
     if (status == PB_OK)
-        status = pb_cuda_reserve(run.cuda, &run.own, room_bytes(link), "a transfer", err);
+        status = pb_cuda_reserve(run.cuda, &run.own, needed_bytes(link), "a transfer", err);
     run.salt = ++run.cuda->salt;
     if (status == PB_OK)
-        status = is_with_peer(link) ? set_up_peer(&run) : set_up_host(&run);
+        status = pb_link_has_peer(link) ? set_up_peer(&run) : set_up_host(&run);
     if (status == PB_OK)
         status = measure(&run, &result);
     if (status == PB_OK)

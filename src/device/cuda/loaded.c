@@ -1,6 +1,6 @@
 /*
- * A chase in company, on hardware: its SM has read the array before, and the other SMs read from L2
- * or DRAM meanwhile, on a stream of their own.
+ * A chase beside other traffic, on hardware: its SM has read the array before, and the other SMs
+ * read from L2 or DRAM meanwhile, on a stream of their own.
  *
  * Limit: the others leave one SM free, and that is where the chase runs, whichever it is.
  */
@@ -24,11 +24,6 @@ struct parts {
     uint64_t bytes;
 };
 
-static uint64_t round_up(uint64_t value, uint64_t step)
-{
-    return (value + step - 1) / step * step;
-}
-
 static struct parts lay_out(const struct pb_cuda_device *cuda, const struct pb_loaded_chase *chase)
 {
     uint64_t l2_bytes = cuda->info.l2_bytes, last = 0;
@@ -38,14 +33,14 @@ static struct parts lay_out(const struct pb_cuda_device *cuda, const struct pb_l
         if (chase->chase.offset_bytes[i] > last)
             last = chase->chase.offset_bytes[i];
     parts.background =
-        round_up((last > chase->read_bytes ? last : chase->read_bytes) + 1, page_bytes);
+        pb_cuda_round_up((last > chase->read_bytes ? last : chase->read_bytes) + 1, page_bytes);
     if (chase->background == PB_BACKGROUND_DRAM)
-        parts.background_bytes = round_up(dram_l2_sizes * l2_bytes, page_bytes);
+        parts.background_bytes = pb_cuda_round_up(dram_l2_sizes * l2_bytes, page_bytes);
     if (chase->background == PB_BACKGROUND_L2)
-        parts.background_bytes = round_up(l2_bytes / l2_share, PB_KERNEL_BATCH_BYTES);
-    parts.state = round_up(parts.background + parts.background_bytes, 256);
-    parts.meet = round_up(parts.state + sizeof(struct pb_kernel_background_state), 256);
-    parts.stamps = round_up(parts.meet + pb_cuda_meet_bytes(cuda), 256);
+        parts.background_bytes = pb_cuda_round_up(l2_bytes / l2_share, PB_KERNEL_BATCH_BYTES);
+    parts.state = pb_cuda_round_up(parts.background + parts.background_bytes, 256);
+    parts.meet = pb_cuda_round_up(parts.state + sizeof(struct pb_kernel_background_state), 256);
+    parts.stamps = pb_cuda_round_up(parts.meet + pb_cuda_meet_bytes(cuda), 256);
     parts.bytes = parts.stamps + cuda->info.sm_count * sizeof(uint64_t[2]);
     return parts;
 }

@@ -20,9 +20,9 @@ static enum pb_status check_request(const struct pb_cuda_device *cuda, const str
     return PB_OK;
 }
 
-static enum pb_status walk_all(struct pb_linked_chase *linked, const struct pb_map *map,
-                               struct pb_chase_trace *traces, uint32_t *latency_cycles_out,
-                               uint64_t *indices, struct pb_error *err)
+static enum pb_status chase_all(struct pb_linked_chase *linked, const struct pb_map *map,
+                                struct pb_chase_trace *traces, uint32_t *latency_cycles_out,
+                                uint64_t *indices, struct pb_error *err)
 {
     bool is_all = map->sms == NULL || map->sm_count == 0;
     size_t sm_count = is_all ? linked->cuda->info.sm_count : map->sm_count;
@@ -72,7 +72,7 @@ enum pb_status pb_cuda_map(struct pb_device *device, const struct pb_map *map,
     if (status == PB_OK)
         status = pb_linked_chase_open(&linked, cuda, &chase, path, path, &beside, err);
     if (status == PB_OK)
-        status = walk_all(&linked, map, traces, latency_cycles_out, indices, err);
+        status = chase_all(&linked, map, traces, latency_cycles_out, indices, err);
     if (status != PB_OK)
         pb_cuda_launch_drop(cuda);
     free(traces);

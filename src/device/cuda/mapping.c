@@ -80,11 +80,6 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t round_up(uint64_t value, uint64_t step)
-{
-    return (value + step - 1) / step * step;
-}
-
 /* Who has the memory, who uses it, and how much that makes in whole pages and blocks. */
 static CUresult set_up(struct pb_cuda_mapping *mapping,
                        const struct pb_cuda_mapping_request *request, const char **call_out)
@@ -109,7 +104,7 @@ static CUresult set_up(struct pb_cuda_mapping *mapping,
     if (page_bytes == 0 || request->block_bytes % page_bytes != 0)
         return CUDA_ERROR_INVALID_VALUE;
     mapping->reserved_bytes =
-        round_up(request->bytes, request->is_one_block ? request->block_bytes : page_bytes);
+        pb_cuda_round_up(request->bytes, request->is_one_block ? request->block_bytes : page_bytes);
     mapping->block_bytes =
         request->block_bytes > 0 ? request->block_bytes : mapping->reserved_bytes;
     return CUDA_SUCCESS;

@@ -80,11 +80,6 @@ void pb_cuda_release(struct pb_cuda_buffer *buffer)
     *buffer = (struct pb_cuda_buffer){.allocation = NULL};
 }
 
-static uint64_t round_up(uint64_t value, uint64_t step)
-{
-    return (value + step - 1) / step * step;
-}
-
 /* A piece at once, on a page boundary where it is a page or more. A CUDA error code. */
 static int allocate_whole(uint64_t bytes, struct pb_cuda_buffer *buffer_out)
 {
@@ -99,7 +94,7 @@ static int allocate_whole(uint64_t bytes, struct pb_cuda_buffer *buffer_out)
     if (code != cudaSuccess)
         return code;
     buffer_out->allocation = allocation;
-    buffer_out->address = round_up((uintptr_t)allocation, alignment);
+    buffer_out->address = pb_cuda_round_up((uintptr_t)allocation, alignment);
     buffer_out->bytes = bytes;
     return cudaSuccess;
 }
@@ -136,7 +131,7 @@ static uint64_t generous_bytes(const struct pb_cuda_device *cuda,
 enum pb_status pb_cuda_reserve(struct pb_cuda_device *cuda, struct pb_cuda_buffer *buffer,
                                uint64_t bytes, const char *what, struct pb_error *err)
 {
-    uint64_t wanted = round_up(bytes, bytes < page_bytes ? 4096 : page_bytes);
+    uint64_t wanted = pb_cuda_round_up(bytes, bytes < page_bytes ? 4096 : page_bytes);
     uint64_t generous = generous_bytes(cuda, buffer, wanted);
     size_t free_bytes = 0, total_bytes = 0;
     enum pb_status status;

@@ -1,8 +1,8 @@
 /*
  * SMs that belong together, on hardware: clusters that report where they ran, and pairs at work.
  *
- * Limit: both keep every SM to themselves by the shared memory they ask for. A device that is not
- * whole (MIG, another process at work) may refuse; that is told as PB_UNSUPPORTED.
+ * Limit: both keep every SM to themselves by the shared memory they request. A device that is not
+ * whole (MIG, another process at work) may refuse; the status is PB_UNSUPPORTED then.
  */
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
  * Memory of another GPU, mapped among this device's addresses.
  *
- * The driver's own calls ask for it, because they need no context on the peer: a context would take
+ * The driver's own calls query it, because they need no context on the peer: a context would take
  * half a GiB of its memory and a share of its time, and contexts on peers are made one by one.
  */
 #include "device/cuda/mapping.h"

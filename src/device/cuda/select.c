@@ -52,8 +52,8 @@ static enum pb_status count_devices(int *count_out, cudaError_t *code_out, struc
 }
 
 /*
- * A MIG instance has a UUID of its own, which the driver tells since CUDA 11.4. What came before
- * tells that of the GPU, which all instances on it have in common, as they have its PCI bus id.
+ * A MIG instance has a UUID of its own, which the driver reports since CUDA 11.4. What came before
+ * reports that of the GPU, which all instances on it have in common, as they have its PCI bus id.
  */
 static CUuuid read_uuid(const struct cudaDeviceProp *properties, int ordinal)
 {
@@ -66,7 +66,7 @@ static CUuuid read_uuid(const struct cudaDeviceProp *properties, int ordinal)
     return properties->uuid;
 }
 
-/* As nvidia-smi -L writes it; a MIG instance is told by its name ("… MIG 1g.18gb"). */
+/* As nvidia-smi -L writes it; a MIG instance is recognized by its name ("… MIG 1g.18gb"). */
 static void format_uuid(const struct cudaDeviceProp *properties, int ordinal, char *text,
                         size_t size)
 {

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/compare.h"
 #include "device/cuda/device.h"
 
 /* SM numbers can be higher than their count where a device is divided. */
@@ -91,13 +92,6 @@ static enum pb_status launch(struct pb_cuda_device *cuda, struct pb_kernel_share
     return status;
 }
 
-static int compare_cycles(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The median over the SMs that held what was requested. */
 static enum pb_status summarize(const struct pb_cuda_device *cuda,
                                 const struct pb_shared_stream *stream,
@@ -115,7 +109,7 @@ static enum pb_status summarize(const struct pb_cuda_device *cuda,
     if (count == 0)
         return pb_fail(err, PB_DEVICE, "GPU %d: shared stream: no SM got %" PRIu32 " CTAs",
                        cuda->ordinal, stream->ctas_per_sm);
-    qsort(cycles, count, sizeof(cycles[0]), compare_cycles);
+    qsort(cycles, count, sizeof(cycles[0]), pb_compare_uint64);
     result_out->cycles = 0.5 * (double)(cycles[(count - 1) / 2] + cycles[count / 2]);
     result_out->bytes_per_sm = 2 * sizeof(uint32_t) * (uint64_t)stream->ctas_per_sm *
                                stream->cta_size * stream->ilp * stream->repeats;

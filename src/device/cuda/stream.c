@@ -178,7 +178,7 @@ static uint32_t expected_sum(const struct run *run)
     return (uint32_t)(one_pass * run->passes);
 }
 
-/* Every word of a target; a sum only tells that some word read was wrong. */
+/* Every word of a target; a sum only shows that some word read was wrong. */
 static enum pb_status count_mismatches(struct run *run, uint64_t *count_out)
 {
     struct pb_kernel_fault fault;

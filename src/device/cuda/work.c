@@ -1,8 +1,8 @@
 /*
  * The same work or computation on every SM, on hardware; and the shared memory of clusters.
  *
- * Limit: CTAs keep an SM each by their number and the shared memory that they ask for. A device
- * that is not whole (MIG, another process at work) may refuse; that is told as PB_UNSUPPORTED.
+ * Limit: CTAs keep an SM each by their number and the shared memory that they request. A device
+ * that is not whole (MIG, another process at work) may refuse; the status is PB_UNSUPPORTED then.
  */
 #include "device/cuda/work.h"
 
@@ -67,19 +67,13 @@ static const enum pb_kernel_work_kind kernel_kinds[PB_WORK_KIND_COUNT] = {
 static enum pb_status check_pieces(const struct pb_cuda_device *cuda, const struct pb_work *work,
                                    struct pb_error *err)
 {
-    uint64_t room = pb_cuda_whole_sm_bytes(cuda) / sizeof(uint32_t) - PB_KERNEL_PIECES_STEP;
+    uint64_t most = pb_cuda_whole_sm_bytes(cuda) / sizeof(uint32_t) - PB_KERNEL_PIECES_STEP;
 
-    if (work->bytes == 0 || work->bytes % pb_work_step_bytes(work) != 0 ||
-        !pb_work_has_pieces(work, cuda->info.sm_count))
-        return pb_fail(err, PB_INVALID,
-                       "work: %zu pieces of %" PRIu64 " bytes: expected all of them within whole "
-                       "pages, and SMs to read multiples of %d",
-                       work->piece_count, work->bytes, PB_WORK_PIECES_STEP);
     for (uint32_t i = 0; i < cuda->info.sm_count; i++)
-        if (work->spans[i][1] > room)
+        if (work->spans[i][1] > most)
             return pb_fail(err, PB_INVALID,
                            "work: %" PRIu32 " pieces of SM %" PRIu32 ": expected at most %" PRIu64,
-                           work->spans[i][1], i, room);
+                           work->spans[i][1], i, most);
     return PB_OK;
 }
 
@@ -87,38 +81,15 @@ static enum pb_status check_work(const struct pb_cuda_device *cuda, const struct
                                  struct pb_error *err)
 {
     uint64_t shared_bytes = pb_cuda_whole_sm_bytes(cuda);
+    enum pb_status status = pb_work_check(work, cuda->info.sm_count, shared_bytes, err);
 
-    if ((unsigned)work->kind >= PB_WORK_KIND_COUNT)
-        return pb_fail(err, PB_INVALID, "work: expected a kind from 0 to %d, found %d",
-                       PB_WORK_KIND_COUNT - 1, (int)work->kind);
-    if (work->sm < -1 || work->sm >= (int64_t)cuda->info.sm_count)
-        return pb_fail(err, PB_INVALID, "work: SM %" PRId64 ": expected -1 to %" PRIu32, work->sm,
-                       cuda->info.sm_count - 1);
-    if (work->repeats == 0)
-        return pb_fail(err, PB_INVALID, "work: no repeats");
-    if (work->kind == PB_WORK_ATOMIC)
-        return work->address_count > 0 ? PB_OK : pb_fail(err, PB_INVALID, "work: no addresses");
+    if (status != PB_OK)
+        return status;
     if (work->kind == PB_WORK_PIECES)
         return check_pieces(cuda, work, err);
-    if (work->kind != PB_WORK_BULK && work->word_bytes != 4 && work->word_bytes != 8 &&
-        work->word_bytes != 16)
-        return pb_fail(err, PB_INVALID, "work: expected words of 4, 8 or 16 bytes, found %" PRIu32,
-                       work->word_bytes);
-    if (work->bytes == 0 || work->bytes % pb_work_step_bytes(work) != 0)
-        return pb_fail(err, PB_INVALID,
-                       "work: expected a multiple of %" PRIu64 " bytes, found %" PRIu64,
-                       pb_work_step_bytes(work), work->bytes);
-    if (work->kind == PB_WORK_SHARED && work->bytes > shared_bytes)
-        return pb_fail(err, PB_UNSUPPORTED, "work: %" PRIu64 " bytes of shared memory of %" PRIu64,
-                       work->bytes, shared_bytes);
-    if (work->kind != PB_WORK_BULK)
-        return PB_OK;
-    if (work->depth == 0 || work->depth > PB_WORK_DEPTH_MAX || work->repeats < work->depth ||
-        work->word_bytes == 0 || work->word_bytes % 16 != 0 || work->bytes % work->word_bytes != 0)
-        return pb_fail(err, PB_INVALID, "work: %" PRIu32 " copies of %" PRIu32 " bytes at once",
-                       work->depth, work->word_bytes);
-    if (cuda->info.compute_capability < 90 ||
-        (uint64_t)work->depth * (work->word_bytes + 8) > shared_bytes)
+    if (work->kind == PB_WORK_BULK &&
+        (cuda->info.compute_capability < 90 ||
+         (uint64_t)work->depth * (work->word_bytes + 8) > shared_bytes))
         return pb_fail(err, PB_UNSUPPORTED, "GPU %d: no bulk copies of %" PRIu32 " x %" PRIu32,
                        cuda->ordinal, work->depth, work->word_bytes);
     return PB_OK;

@@ -85,7 +85,7 @@ struct pb_nvml_calls {
 
 struct pb_nvml {
     void *library;
-    void *device;   /* the whole GPU, or the instance where its GPU is not told */
+    void *device;   /* the whole GPU, or the instance where its GPU is not reported */
     void *instance; /* the MIG instance that is meant; NULL: the whole, or it is not found */
     bool is_part;   /* a MIG instance is meant */
     struct pb_nvml_calls call;

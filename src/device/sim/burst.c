@@ -38,7 +38,7 @@ static enum pb_status check_burst(const struct pb_sim_device *device, const stru
                                   struct pb_error *err)
 {
     const uint32_t apart = 1u << PB_PATH_SHARED | 1u << PB_PATH_CONSTANT;
-    uint64_t room = pb_sim_limits_free_bytes(device->profile), lines;
+    uint64_t available = pb_sim_limits_free_bytes(device->profile), lines;
     enum pb_status status = pb_sim_device_check(device, err);
 
     if (status == PB_OK)
@@ -51,10 +51,10 @@ static enum pb_status check_burst(const struct pb_sim_device *device, const stru
                        burst->path < PB_PATH_COUNT ? pb_path_name(burst->path) : "no path",
                        device->profile->name);
     lines = (uint64_t)count_of(burst) * burst->warps;
-    if (burst->stride_bytes > room / lines)
+    if (burst->stride_bytes > available / lines)
         return pb_fail(err, PB_NO_MEMORY, "burst: %llu lines %llu bytes apart: only %llu there",
                        (unsigned long long)lines, (unsigned long long)burst->stride_bytes,
-                       (unsigned long long)room);
+                       (unsigned long long)available);
     return PB_OK;
 }
 
@@ -96,7 +96,7 @@ static void look_up(struct pb_sim_device *device, const struct pb_burst *burst,
         pb_sim_route_prefill(&route, address_of(burst, i), &device->random);
     if (burst->flush)
         pb_sim_memory_flush(device->memory, 0);
-    pb_sim_memory_rush(device->memory);
+    pb_sim_memory_suspend_prefetch(device->memory);
     for (uint32_t load = 0; load < burst->loads; load++)
         for (uint32_t warp = 0; warp < burst->warps; warp++, line += burst->lanes)
             look_up_load(device, burst, &route, line,

@@ -1,6 +1,6 @@
 /*
  * A cache as one pool of slots: sets of a few ways are searched, of more ways a hash of line
- * numbers finds the slot. A list per set orders its slots by age, and a generation number tells
+ * numbers finds the slot. A list per set orders its slots by age, and a generation number shows
  * what belongs to the current launch, so that emptying 50 MB is one addition.
  */
 #include "device/sim/cache.h"
@@ -64,7 +64,8 @@ enum pb_status pb_sim_cache_create(const struct pb_sim_shape *shape,
     cache->shape = shape;
     cache->prefetch = prefetch;
     cache->size_bytes = pb_sim_shape_bytes(shape);
-    cache->draws = shape->policy == PB_SIM_POLICY_RANDOM || shape->policy == PB_SIM_POLICY_WEIGHTED;
+    cache->is_random =
+        shape->policy == PB_SIM_POLICY_RANDOM || shape->policy == PB_SIM_POLICY_WEIGHTED;
     cache->line_shift = log2_of(shape->line_bytes);
     cache->sector_shift = log2_of(shape->sector_bytes);
     cache->sector_mask = shape->line_bytes / shape->sector_bytes - 1;
@@ -105,12 +106,12 @@ void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes)
     cache->end_line = 0;
     cache->stream = (struct pb_sim_cache_stream){0, 0};
     cache->seen = (struct pb_sim_cache_extent){0, 0};
-    cache->is_rushed = cache->has_drawn = false;
+    cache->prefetch_is_suspended = cache->has_random_victim = false;
 }
 
-void pb_sim_cache_rush(struct pb_sim_cache *cache)
+void pb_sim_cache_suspend_prefetch(struct pb_sim_cache *cache)
 {
-    cache->is_rushed = true;
+    cache->prefetch_is_suspended = true;
 }
 
 uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address)
@@ -118,14 +119,14 @@ uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address)
     return pb_sim_index_set(cache->index, address);
 }
 
-bool pb_sim_cache_has_drawn(const struct pb_sim_cache *cache)
+bool pb_sim_cache_has_random_victim(const struct pb_sim_cache *cache)
 {
-    return cache->has_drawn;
+    return cache->has_random_victim;
 }
 
 /*
- * Neighbouring lines lie in neighbouring buckets, which is what a walk in order needs of the host's
- * own caches; blocks of 4096 are scattered.
+ * Neighbouring lines lie in neighbouring buckets, which is what a chase in order needs of the
+ * host's own caches; blocks of 4096 are scattered.
  */
 static uint64_t hash(uint64_t line)
 {
@@ -179,7 +180,7 @@ static uint32_t allocate_line(struct pb_sim_cache *cache, uint64_t line, uint32_
     if (!pb_sim_pool_take(&cache->pool, set, random, &slot, &evicts))
         return NONE;
     if (evicts)
-        cache->has_drawn = cache->draws;
+        cache->has_random_victim = cache->is_random;
     if (evicts && cache->chain != NULL)
         forget(cache, slot);
     cache->lines[slot] = line;
@@ -214,7 +215,7 @@ static uint32_t find_in_set(const struct pb_sim_cache *cache, uint64_t line, uin
 /* The slot of a line of this set; NONE when it is not here. */
 static uint32_t find_line(const struct pb_sim_cache *cache, uint64_t line, uint32_t set)
 {
-    if (line >= cache->end_line) /* every load of a first walk in order */
+    if (line >= cache->end_line) /* every load of a first pass in order */
         return NONE;
     return cache->chain != NULL ? find_hashed(cache, line) : find_in_set(cache, line, set);
 }
@@ -258,7 +259,7 @@ static bool is_prefetched(struct pb_sim_cache *cache, uint64_t address)
     struct pb_sim_cache_stream *stream = &cache->stream;
     uint64_t sector_end = (address | (((uint64_t)1 << cache->sector_shift) - 1)) + 1;
 
-    if (cache->prefetch.bytes == 0 || cache->is_rushed)
+    if (cache->prefetch.bytes == 0 || cache->prefetch_is_suspended)
         return false;
     if (cache->prefetch.first_walk_only && !is_first_walk(&cache->seen, address, sector_end))
         return false;

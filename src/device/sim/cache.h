@@ -2,7 +2,7 @@
  * One simulated cache or TLB level: what it holds, and what it lets go.
  *
  * A line is allocated as a whole and filled by sector: a resident line without the sector is a
- * miss that fills the sector and evicts nothing. An empty way is taken before any victim is drawn.
+ * miss that fills the sector and evicts nothing. An empty way is taken before any victim is chosen.
  *
  * Index: modulo and xor as in the profile. TLBs are "dealt", because M16 (4.4) saw 65 consecutive
  * pages fit into sets of 17 + 6 x 8 entries and the next ones overflow set after set: of every
@@ -16,9 +16,10 @@
  *
  * Prefetch: a miss opens a sequential stream. Until prefetch_bytes after the missed sector are
  * passed, a load that is at most 4 KiB ahead of the stream's last one is answered as a hit. A
- * stride chase thus pays once (M16 4.6), a random one almost always. Of first walks only: what lies
- * between the lowest and the highest byte loaded in this launch opens no stream and is in none, so
- * that a pass over more than fits misses as without one (M16 4.6 sees lines of 32 bytes that way).
+ * stride chase thus pays once (M16 4.6), a random one almost always. Of first passes only: what
+ * lies between the lowest and the highest byte loaded in this launch opens no stream and is in
+ * none, so that a pass over more than fits misses as without one (M16 4.6 sees lines of 32 bytes
+ * that way).
  *
  * An access costs about the same whatever the number of ways; emptying costs nothing.
  */
@@ -47,7 +48,7 @@ void pb_sim_cache_free(struct pb_sim_cache *cache); /* NULL is allowed */
 void pb_sim_cache_start(struct pb_sim_cache *cache, uint64_t bytes);
 
 /* Loads come all at once, until the next start: what one of them made run ahead is late for all. */
-void pb_sim_cache_rush(struct pb_sim_cache *cache);
+void pb_sim_cache_suspend_prefetch(struct pb_sim_cache *cache);
 
 /* Looks an address up and fills it in when it is missing; true: it was there. */
 bool pb_sim_cache_access(struct pb_sim_cache *cache, uint64_t address,
@@ -66,7 +67,7 @@ bool pb_sim_cache_keeps(const struct pb_sim_cache *cache, uint64_t address);
 uint32_t pb_sim_cache_set(const struct pb_sim_cache *cache, uint64_t address);
 
 /* True: chance has chosen a victim since the start. Before, the same loads leave the same lines. */
-bool pb_sim_cache_has_drawn(const struct pb_sim_cache *cache);
+bool pb_sim_cache_has_random_victim(const struct pb_sim_cache *cache);
 
 /*
  * All that accesses and starts change, as bytes: what was saved can be put back into the same cache

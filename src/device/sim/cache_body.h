@@ -38,11 +38,11 @@ struct pb_sim_cache {
     unsigned line_shift, sector_shift;
     uint64_t sector_mask;
     struct pb_sim_prefetch prefetch;
-    bool is_rushed; /* nothing can run ahead in time */
-    bool draws;     /* its policy draws lots */
-    bool has_drawn; /* since it was emptied */
+    bool prefetch_is_suspended; /* nothing can run ahead in time */
+    bool is_random;             /* its policy chooses victims at random */
+    bool has_random_victim;     /* since it was emptied */
     struct pb_sim_cache_stream stream;
-    struct pb_sim_cache_extent seen; /* kept for a prefetch of first walks only */
+    struct pb_sim_cache_extent seen; /* kept for a prefetch of first passes only */
     uint64_t last_line;              /* the line used last, in last_slot, or NO_LINE */
     uint32_t last_slot;
     uint64_t end_line; /* no line from here on was loaded since the start */

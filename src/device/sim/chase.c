@@ -9,8 +9,8 @@
 
 enum {
     RECORD_BYTES = 12,
-    CALM_STEP = 256,      /* so exactly is it known when chance first chose a victim */
-    COPIED_PER_LOAD = 256 /* bytes, in the time of one simulated load */
+    DETERMINISTIC_STEP = 256, /* so exactly is it known when chance first chose a victim */
+    COPIED_PER_LOAD = 256     /* bytes, in the time of one simulated load */
 };
 
 /* Where launches that are repeated may go on instead. */
@@ -27,9 +27,10 @@ struct chase_state {
     struct pb_sim_route route, warm_route; /* the same, unless the chase crosses paths */
     uint64_t base_address;
     double tail_probability, tail_cycles;
-    size_t slot;   /* the next to load */
-    double cycles; /* of all loads so far */
-    uint64_t calm; /* loads of a launch, its prefill's included, before any victim was drawn */
+    size_t slot;            /* the next to load */
+    double cycles;          /* of all loads so far */
+    uint64_t deterministic; /* loads of a launch, its prefill's included, before any victim was
+                      chosen at random */
     struct checkpoint checkpoint;
     bool *kept;       /* of each slot, in launches that are repeated; NULL: nothing is known */
     bool is_all_seen; /* this launch has loaded every slot, so that what is kept is there */
@@ -43,12 +44,12 @@ static uint64_t carveout_of(const struct pb_chase *chase)
 /* Loads recorded per launch; shared memory under test leaves less room for the record. */
 static uint64_t window_of(const struct pb_sim_device *device, const struct pb_chase *chase)
 {
-    uint64_t window = pb_sim_memory_window(device->profile, chase->path), room;
+    uint64_t window = pb_sim_memory_window(device->profile, chase->path), available;
 
     if (chase->path != PB_PATH_SHARED)
         return window;
-    room = pb_sim_limits_shared_per_cta(device->profile) - pb_sim_chase_footprint(chase);
-    return room / RECORD_BYTES;
+    available = pb_sim_limits_shared_per_cta(device->profile) - pb_sim_chase_footprint(chase);
+    return available / RECORD_BYTES;
 }
 
 /* Where a slot is on this way: elsewhere for the caches when it is mapped twice, or in a tile. */
@@ -121,9 +122,10 @@ static void run(struct chase_state *state, const struct pb_sim_route *route, uin
     }
 }
 
-static bool has_drawn(const struct chase_state *state)
+static bool has_random_victim(const struct chase_state *state)
 {
-    return pb_sim_route_has_drawn(&state->route) || pb_sim_route_has_drawn(&state->warm_route);
+    return pb_sim_route_has_random_victim(&state->route) ||
+           pb_sim_route_has_random_victim(&state->warm_route);
 }
 
 static uint64_t prefill_of(const struct pb_chase *chase)
@@ -175,11 +177,11 @@ static void launch(struct chase_state *state, uint64_t recorded)
     uint64_t end = prefill_of(state->chase) + state->chase->warm + recorded;
 
     begin(state);
-    state->calm = 0;
-    for (uint64_t at = 0; at < end; at += CALM_STEP) {
-        advance(state, at, at + below(at, at + CALM_STEP, end));
-        if (!has_drawn(state))
-            state->calm = at + below(at, at + CALM_STEP, end);
+    state->deterministic = 0;
+    for (uint64_t at = 0; at < end; at += DETERMINISTIC_STEP) {
+        advance(state, at, at + below(at, at + DETERMINISTIC_STEP, end));
+        if (!has_random_victim(state))
+            state->deterministic = at + below(at, at + DETERMINISTIC_STEP, end);
     }
 }
 
@@ -191,7 +193,7 @@ static bool pays(const struct chase_state *state, const struct pb_sim_checkpoint
                  uint64_t launches)
 {
     return launches > 2 && state->tail_probability <= 0.0 &&
-           state->calm > pb_sim_checkpoint_bytes(checkpoint) / COPIED_PER_LOAD;
+           state->deterministic > pb_sim_checkpoint_bytes(checkpoint) / COPIED_PER_LOAD;
 }
 
 /* Loads of a launch after which every slot was loaded over its whole way. */
@@ -231,7 +233,7 @@ static void take_checkpoint(struct chase_state *state, uint64_t recorded, uint64
         return;
     note_kept(state, prefill_of(state->chase) + state->chase->warm + recorded);
     begin(state);
-    advance(state, 0, state->calm);
+    advance(state, 0, state->deterministic);
     checkpoint->slot = state->slot;
     checkpoint->cycles = state->cycles - before;
     state->cycles = before;
@@ -265,7 +267,8 @@ static void launch_again(struct chase_state *state, uint64_t recorded, uint64_t 
     pb_sim_checkpoint_restore(&checkpoint->caches);
     state->slot = checkpoint->slot;
     state->cycles += checkpoint->cycles;
-    advance_again(state, state->calm, prefill_of(state->chase) + state->chase->warm + recorded);
+    advance_again(state, state->deterministic,
+                  prefill_of(state->chase) + state->chase->warm + recorded);
 }
 
 /* An injected bit flip is noticed as on hardware: the pointer read is not the one that was written.
@@ -292,8 +295,8 @@ static enum pb_status read_back(struct chase_state *state, uint64_t loads, struc
 }
 
 /*
- * Window by window. As long as no policy has drawn lots a repeated launch reaches the same state,
- * so the chase simply goes on.
+ * Window by window. As long as no policy has chosen at random, a repeated launch reaches the same
+ * state, so the chase simply goes on.
  */
 static void record(struct chase_state *state, uint64_t window, struct pb_chase_trace *trace)
 {
@@ -303,7 +306,7 @@ static void record(struct chase_state *state, uint64_t window, struct pb_chase_t
     for (uint64_t i = 0; i < chase->record; i++) {
         if (i == 0)
             launch(state, 0);
-        else if (i % window == 0 && has_drawn(state))
+        else if (i % window == 0 && has_random_victim(state))
             launch_again(state, i, (chase->record - i + window - 1) / window);
         trace->latency_cycles[i] =
             pb_sim_device_stamped(state->device, step(state, &state->route, &slot));

@@ -38,26 +38,26 @@ static enum pb_status check_shape(const struct pb_chase *chase, struct pb_error 
     return PB_OK;
 }
 
-static enum pb_status check_room(const struct pb_sim_device *device, const struct pb_chase *chase,
-                                 struct pb_error *err)
+static enum pb_status check_available(const struct pb_sim_device *device,
+                                      const struct pb_chase *chase, struct pb_error *err)
 {
-    uint64_t footprint = pb_sim_chase_footprint(chase), room;
+    uint64_t footprint = pb_sim_chase_footprint(chase), available;
     enum pb_status status = PB_UNSUPPORTED;
 
     if (chase->path == PB_PATH_SHARED) {
-        room = pb_sim_limits_shared_per_cta(device->profile);
-        room -= chase->record > 0 && room > RECORD_BYTES ? RECORD_BYTES : 0;
+        available = pb_sim_limits_shared_per_cta(device->profile);
+        available -= chase->record > 0 && available > RECORD_BYTES ? RECORD_BYTES : 0;
     } else if (chase->path == PB_PATH_CONSTANT) {
-        room = PB_SIM_CONSTANT_BYTES;
+        available = PB_SIM_CONSTANT_BYTES;
     } else {
-        room = pb_sim_limits_free_bytes(device->profile);
+        available = pb_sim_limits_free_bytes(device->profile);
         footprint = chase->alias_bytes > 0 ? chase->alias_bytes : footprint;
         status = PB_NO_MEMORY;
     }
-    if (footprint <= room)
+    if (footprint <= available)
         return PB_OK;
     return pb_fail(err, status, "chase over %s: %llu bytes asked for, %llu there", path_of(chase),
-                   (unsigned long long)footprint, (unsigned long long)room);
+                   (unsigned long long)footprint, (unsigned long long)available);
 }
 
 static enum pb_status check_path(const struct pb_sim_device *device, enum pb_path path,
@@ -143,18 +143,18 @@ static enum pb_status check_words(const struct pb_chase *chase, struct pb_error 
     bool is_marked = mark_bytes <= MARKS_MAX;
     enum pb_status status;
     unsigned bits = 1;
-    void *room;
+    void *scratch;
 
     if (is_rising(chase))
         return PB_OK;
     while (UINT64_C(1) << bits < 2 * (uint64_t)chase->offset_count)
         bits++;
-    room = is_marked ? calloc(mark_bytes, 1) : calloc((size_t)1 << bits, sizeof(uint64_t));
-    if (room == NULL)
+    scratch = is_marked ? calloc(mark_bytes, 1) : calloc((size_t)1 << bits, sizeof(uint64_t));
+    if (scratch == NULL)
         return pb_fail(err, PB_NO_MEMORY, "chase over %s: out of memory allocating %zu slots",
                        path_of(chase), chase->offset_count);
-    status = is_marked ? check_marks(chase, room, err) : check_hashed(chase, room, bits, err);
-    free(room);
+    status = is_marked ? check_marks(chase, scratch, err) : check_hashed(chase, scratch, bits, err);
+    free(scratch);
     return status;
 }
 
@@ -218,5 +218,5 @@ enum pb_status pb_sim_chase_check(const struct pb_sim_device *device, const stru
                        "chase over %s: a carve-out of %lld bytes, but %llu of shared memory",
                        path_of(chase), (long long)chase->carveout_bytes,
                        (unsigned long long)device->profile->shared.bytes_per_sm);
-    return check_room(device, chase, err);
+    return check_available(device, chase, err);
 }

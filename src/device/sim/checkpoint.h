@@ -1,8 +1,8 @@
 /*
- * What the caches and TLBs of a walk hold at one of its loads, to go on from there again.
+ * What the caches and TLBs of a chase hold at one of its loads, to go on from there again.
  *
- * Limit: of use only where the walk up to there would be the same each time, which it is until a
- * policy draws lots.
+ * Limit: of use only where the chase up to there would be the same each time, which it is until a
+ * policy chooses a victim at random.
  */
 #ifndef PB_DEVICE_SIM_CHECKPOINT_H
 #define PB_DEVICE_SIM_CHECKPOINT_H

@@ -53,15 +53,10 @@ static enum pb_status find_peer(const struct pb_sim_device *device, const char *
                    peer != NULL ? peer : "");
 }
 
-static bool is_with_peer(const struct pb_link *link)
-{
-    return link->kind != PB_LINK_TO_DEVICE && link->kind != PB_LINK_FROM_DEVICE;
-}
-
 static enum pb_status check_link(const struct pb_sim_device *device, const struct pb_link *link,
                                  struct pb_error *err)
 {
-    uint64_t room = pb_sim_limits_free_bytes(device->profile);
+    uint64_t available = pb_sim_limits_free_bytes(device->profile);
     enum pb_status status = pb_sim_device_check(device, err);
 
     if (status != PB_OK)
@@ -70,10 +65,10 @@ static enum pb_status check_link(const struct pb_sim_device *device, const struc
         return pb_fail(err, PB_INVALID, "link: unknown kind %d", (int)link->kind);
     if (link->bytes == 0 || link->repeats == 0)
         return pb_fail(err, PB_INVALID, "link: nothing to move");
-    if (link->bytes > room)
+    if (link->bytes > available)
         return pb_fail(err, PB_NO_MEMORY, "link: %llu bytes asked for, %llu there",
-                       (unsigned long long)link->bytes, (unsigned long long)room);
-    return is_with_peer(link) ? find_peer(device, link->peer, err) : PB_OK;
+                       (unsigned long long)link->bytes, (unsigned long long)available);
+    return pb_link_has_peer(link) ? find_peer(device, link->peer, err) : PB_OK;
 }
 
 /* What a fault makes of the way to peers. */
@@ -90,7 +85,7 @@ static double transfer_seconds(const struct pb_sim_device *device, const struct 
 
     if (link->kind == PB_LINK_BOTH_PEER && !link->by_sms)
         bytes_per_s *= spec->peer_both_share;
-    if (!is_with_peer(link)) {
+    if (!pb_link_has_peer(link)) {
         bytes_per_s = pcie_bytes_per_s(device) * (link->pinned ? 1.0 : spec->pageable_share);
         latency_us = spec->latency_us;
     }

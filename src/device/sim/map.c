@@ -38,7 +38,7 @@ static uint32_t sm_of(const struct pb_map *map, size_t i)
 static enum pb_status check_map(const struct pb_sim_device *device, const struct pb_map *map,
                                 struct pb_error *err)
 {
-    uint64_t room = pb_sim_limits_free_bytes(device->profile);
+    uint64_t available = pb_sim_limits_free_bytes(device->profile);
     enum pb_status status = pb_sim_device_check(device, err);
 
     if (status != PB_OK)
@@ -55,9 +55,9 @@ static enum pb_status check_map(const struct pb_sim_device *device, const struct
         if (map->offset_bytes[i] % SLOT_BYTES != 0)
             return pb_fail(err, PB_INVALID, "map: line %zu: expected a multiple of %d, found %llu",
                            i, SLOT_BYTES, (unsigned long long)map->offset_bytes[i]);
-        if (map->offset_bytes[i] + SLOT_BYTES > room)
+        if (map->offset_bytes[i] + SLOT_BYTES > available)
             return pb_fail(err, PB_NO_MEMORY, "map: line %zu: byte %llu asked for, %llu there", i,
-                           (unsigned long long)map->offset_bytes[i], (unsigned long long)room);
+                           (unsigned long long)map->offset_bytes[i], (unsigned long long)available);
     }
     return PB_OK;
 }

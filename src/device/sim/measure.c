@@ -58,25 +58,25 @@ enum pb_status pb_sim_clock_samples(struct pb_device *base, double seconds, size
 static enum pb_status check_conflict(const struct pb_sim_device *device,
                                      const struct pb_conflict *conflict, struct pb_error *err)
 {
-    uint64_t room = pb_sim_limits_shared_per_cta(device->profile);
+    uint64_t available = pb_sim_limits_shared_per_cta(device->profile);
     uint64_t last_lane = (uint64_t)(PB_SIM_WARP_SIZE - 1) * conflict->stride_words;
     uint64_t need = (last_lane + 1) * conflict->word_bytes + conflict->record * RECORD_BYTES;
 
     if (conflict->word_bytes != 4 && conflict->word_bytes != 8 && conflict->word_bytes != 16)
         return pb_fail(err, PB_INVALID, "conflict: expected words of 4, 8 or 16 bytes, found %u",
                        conflict->word_bytes);
-    if (conflict->record == 0 || conflict->record > room / RECORD_BYTES)
+    if (conflict->record == 0 || conflict->record > available / RECORD_BYTES)
         return pb_fail(err, PB_INVALID, "conflict: expected 1 to %llu recorded loads, found %llu",
-                       (unsigned long long)(room / RECORD_BYTES),
+                       (unsigned long long)(available / RECORD_BYTES),
                        (unsigned long long)conflict->record);
     if (conflict->sm < -1 || conflict->sm >= (int64_t)device->profile->sm_count)
         return pb_fail(err, PB_INVALID, "conflict: SM %lld: expected -1 to %u",
                        (long long)conflict->sm, device->profile->sm_count - 1);
-    if (need > room)
+    if (need > available)
         return pb_fail(err, PB_UNSUPPORTED,
                        "conflict: stride %u of %u-byte words: %llu bytes needed, %llu there",
                        conflict->stride_words, conflict->word_bytes, (unsigned long long)need,
-                       (unsigned long long)room);
+                       (unsigned long long)available);
     return PB_OK;
 }
 
@@ -137,7 +137,7 @@ enum pb_status pb_sim_conflicts(struct pb_device *base, const struct pb_conflict
 static enum pb_status check_stream(const struct pb_sim_device *device,
                                    const struct pb_stream *stream, struct pb_error *err)
 {
-    uint64_t room = pb_sim_limits_free_bytes(device->profile);
+    uint64_t available = pb_sim_limits_free_bytes(device->profile);
     uint64_t copies = stream->kind == PB_STREAM_COPY ? 2 : 1;
 
     if (stream->cta_count == 0 || stream->cta_size == 0 ||
@@ -153,10 +153,10 @@ static enum pb_status check_stream(const struct pb_sim_device *device,
                        stream->word_bytes);
     if (stream->bytes < stream->word_bytes || stream->repeats == 0)
         return pb_fail(err, PB_INVALID, "stream: nothing to move");
-    if (stream->bytes > room / copies)
+    if (stream->bytes > available / copies)
         return pb_fail(err, PB_NO_MEMORY, "stream: %llu times %llu bytes asked for, %llu there",
                        (unsigned long long)copies, (unsigned long long)stream->bytes,
-                       (unsigned long long)room);
+                       (unsigned long long)available);
     return PB_OK;
 }
 

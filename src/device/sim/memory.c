@@ -1,4 +1,4 @@
-/* The walk of a load through TLBs and caches; see memory.h. */
+/* The way of a load through TLBs and caches; see memory.h. */
 #include "device/sim/memory.h"
 
 #include <stdlib.h>
@@ -110,10 +110,10 @@ void pb_sim_memory_launch(struct pb_sim_memory *memory, uint64_t carveout_bytes)
         pb_sim_cache_start(memory->tlbs[i], UINT64_MAX);
 }
 
-void pb_sim_memory_rush(struct pb_sim_memory *memory)
+void pb_sim_memory_suspend_prefetch(struct pb_sim_memory *memory)
 {
     for (size_t i = 0; i < memory->profile->cache_count; i++)
-        pb_sim_cache_rush(memory->caches[i]);
+        pb_sim_cache_suspend_prefetch(memory->caches[i]);
 }
 
 static void route_caches(struct pb_sim_memory *memory, enum pb_path path,
@@ -183,15 +183,15 @@ double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address
     return route->cycles[depth] + penalty;
 }
 
-bool pb_sim_route_has_drawn(const struct pb_sim_route *route)
+bool pb_sim_route_has_random_victim(const struct pb_sim_route *route)
 {
-    bool has_drawn = false;
+    bool has_random_victim = false;
 
     for (size_t i = 0; i < route->cache_count; i++)
-        has_drawn |= pb_sim_cache_has_drawn(route->caches[i]);
+        has_random_victim |= pb_sim_cache_has_random_victim(route->caches[i]);
     for (size_t i = 0; i < route->tlb_count; i++)
-        has_drawn |= pb_sim_cache_has_drawn(route->tlbs[i]);
-    return has_drawn;
+        has_random_victim |= pb_sim_cache_has_random_victim(route->tlbs[i]);
+    return has_random_victim;
 }
 
 bool pb_sim_route_keeps(const struct pb_sim_route *route, struct pb_sim_address address)

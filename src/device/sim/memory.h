@@ -91,7 +91,7 @@ void pb_sim_memory_turn(struct pb_sim_memory *memory, double sm_share);
 void pb_sim_memory_flush(struct pb_sim_memory *memory, uint64_t carveout_bytes);
 
 /* Loads come all at once, until the next launch or flush: nothing runs ahead of them in time. */
-void pb_sim_memory_rush(struct pb_sim_memory *memory);
+void pb_sim_memory_suspend_prefetch(struct pb_sim_memory *memory);
 
 /* The way over one path. Several may be used in one launch: they share what their paths share. */
 void pb_sim_memory_route(struct pb_sim_memory *memory, enum pb_path path,
@@ -105,7 +105,7 @@ double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address
                          struct pb_sim_random *random, size_t *depth_out);
 
 /* True: chance has chosen what a cache or TLB on the way let go, since the launch. */
-bool pb_sim_route_has_drawn(const struct pb_sim_route *route);
+bool pb_sim_route_has_random_victim(const struct pb_sim_route *route);
 
 /*
  * True: the first cache on the way answers without a TLB's penalty, and will as long as no other

@@ -169,40 +169,13 @@ enum pb_status pb_sim_loaded_chase(struct pb_device *base, const struct pb_loade
 static enum pb_status check_work(const struct pb_sim_device *device, const struct pb_work *work,
                                  struct pb_error *err)
 {
-    if ((unsigned)work->kind >= PB_WORK_KIND_COUNT)
-        return pb_fail(err, PB_INVALID, "work: expected a kind from 0 to %d, found %d",
-                       PB_WORK_KIND_COUNT - 1, (int)work->kind);
-    if (work->sm < -1 || work->sm >= (int64_t)device->profile->sm_count)
-        return pb_fail(err, PB_INVALID, "work: SM %lld: expected -1 to %u", (long long)work->sm,
-                       device->profile->sm_count - 1);
-    if (work->repeats == 0)
-        return pb_fail(err, PB_INVALID, "work: no repeats");
-    if (work->kind == PB_WORK_ATOMIC)
-        return work->address_count > 0 ? PB_OK : pb_fail(err, PB_INVALID, "work: no addresses");
-    if (work->kind == PB_WORK_PIECES)
-        return work->bytes > 0 && work->bytes % pb_work_step_bytes(work) == 0 &&
-                       pb_work_has_pieces(work, device->profile->sm_count)
-                   ? PB_OK
-                   : pb_fail(err, PB_INVALID, "work: pieces beyond the array, or of no whole step");
-    if (work->kind != PB_WORK_BULK && work->word_bytes != 4 && work->word_bytes != 8 &&
-        work->word_bytes != 16)
-        return pb_fail(err, PB_INVALID, "work: expected words of 4, 8 or 16 bytes, found %u",
-                       work->word_bytes);
-    if (work->bytes == 0 || work->bytes % pb_work_step_bytes(work) != 0)
-        return pb_fail(err, PB_INVALID, "work: expected a multiple of %llu bytes, found %llu",
-                       (unsigned long long)pb_work_step_bytes(work),
-                       (unsigned long long)work->bytes);
-    if (work->kind == PB_WORK_SHARED && work->bytes > device->profile->shared.bytes_per_sm)
-        return pb_fail(err, PB_UNSUPPORTED, "work: %llu bytes of shared memory of %llu",
-                       (unsigned long long)work->bytes,
-                       (unsigned long long)device->profile->shared.bytes_per_sm);
-    if (work->kind != PB_WORK_BULK)
-        return PB_OK;
-    if (work->depth == 0 || work->depth > PB_WORK_DEPTH_MAX || work->repeats < work->depth)
-        return pb_fail(err, PB_INVALID, "work: %u copies at once", work->depth);
-    if (!(spec_of(device)->bulk_overhead_cycles > 0.0))
+    enum pb_status status =
+        pb_work_check(work, device->profile->sm_count, device->profile->shared.bytes_per_sm, err);
+
+    if (status == PB_OK && work->kind == PB_WORK_BULK &&
+        !(spec_of(device)->bulk_overhead_cycles > 0.0))
         return pb_fail(err, PB_UNSUPPORTED, "work: %s has no bulk copies", device->profile->name);
-    return PB_OK;
+    return status;
 }
 
 /* Additions that the whole device does in a cycle. */

@@ -22,7 +22,7 @@ enum pb_status pb_sim_pattern(struct pb_device *base, const struct pb_pattern *p
                               struct pb_pattern_result *result_out, struct pb_error *err)
 {
     struct pb_sim_device *device = pb_sim_device_of(base);
-    uint64_t room = pb_sim_limits_free_bytes(device->profile), words;
+    uint64_t available = pb_sim_limits_free_bytes(device->profile), words;
     enum pb_status status = pb_sim_device_check(device, err);
     struct pb_pattern_result result = {0};
 
@@ -30,7 +30,8 @@ enum pb_status pb_sim_pattern(struct pb_device *base, const struct pb_pattern *p
         return status;
     if (pattern->passes == 0 || (pattern->bytes > 0 && pattern->bytes < WORD_BYTES))
         return pb_fail(err, PB_INVALID, "pattern: nothing to write");
-    words = (pattern->bytes > 0 && pattern->bytes < room ? pattern->bytes : room) / WORD_BYTES;
+    words = (pattern->bytes > 0 && pattern->bytes < available ? pattern->bytes : available) /
+            WORD_BYTES;
     result.bytes_tested = words * WORD_BYTES;
     result.mismatch_count = pb_sim_device_mismatches(device, words * pattern->passes);
     if (result.mismatch_count > 0) {

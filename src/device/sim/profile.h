@@ -1,6 +1,7 @@
 /*
- * A simulated device as its profile tells it (design 3.4): truth that measurements are judged by.
- * Plain data; what it means in time and state is in memory.h, cache.h and the other headers here.
+ * A simulated device as its profile describes it (design 3.4): truth that measurements are judged
+ * by. Plain data; what it means in time and state is in memory.h, cache.h and the other headers
+ * here.
  *
  * Beyond design 3.4 a profile may have these keys. All are optional, also within their objects
  * unless a comment below says otherwise; what is left out gets a default (profile_extra.c).
@@ -133,9 +134,10 @@ struct pb_sim_parallel_spec {
     double l2_bytes_per_cycle; /* read by an SM from L2 while all read */
     double sm_bytes_per_cycle; /* by one alone */
     double atomic_address_per_cycle, atomic_line_per_cycle, atomic_spread_per_cycle;
-    double atomic_far_cost;  /* 0: one SM adds to far lines as fast as to near ones; 1: as much
-                                slower as their latency is longer */
-    double persisting_share; /* of lines that L2 was asked to keep, kept; 0: it cannot be asked */
+    double atomic_far_cost;      /* 0: one SM adds to far lines as fast as to near ones; 1: as much
+                                    slower as their latency is longer */
+    double persisting_share;     /* of lines that L2 was requested to keep, kept; 0: it has no such
+                                    request */
     double bulk_overhead_cycles; /* that a bulk copy takes beyond a load; 0: there are none */
     double own_shared_cycles;    /* one's own shared memory by the way of a cluster */
     double cluster_shared_cycles, cluster_shared_spread_cycles; /* another SM's */

@@ -11,15 +11,15 @@
 #include "device/sim/simulator.h"
 #include "device/sim/slot.h"
 
-void pb_sim_host(const char *asked, char host_out[PB_KEY_LENGTH])
+void pb_sim_host(const char *requested, char host_out[PB_KEY_LENGTH])
 {
     char name[256] = "localhost";
 
-    if (asked == NULL) {
+    if (requested == NULL) {
         gethostname(name, sizeof(name) - 1);
-        asked = name;
+        requested = name;
     }
-    pb_text_copy(host_out, PB_KEY_LENGTH, asked);
+    pb_text_copy(host_out, PB_KEY_LENGTH, requested);
 }
 
 /* The devices of a host. Their models are whatever stands there, and stay untold. */

@@ -1,7 +1,7 @@
 /*
  * An open simulated device, as the files that implement pb_device_sim share it.
  *
- * sim.c opens, describe.c describes, chase.c walks pointers, burst.c sends loads that wait for
+ * sim.c opens, describe.c describes, chase.c chases pointers, burst.c sends loads that wait for
  * nothing, map.c goes over all SMs, pair.c shows which belong together, study.c runs F13's kernels,
  * link.c moves data to and from the device, pattern.c tests its memory, parallel.c has all SMs at
  * work at once, measure.c does everything
@@ -50,7 +50,7 @@ struct pb_sim_device *pb_sim_device_of(struct pb_device *device);
 enum pb_status pb_sim_device_check(const struct pb_sim_device *device, struct pb_error *err);
 
 /* The node a device stands in: as requested, or with NULL this machine. */
-void pb_sim_host(const char *asked, char host_out[PB_KEY_LENGTH]);
+void pb_sim_host(const char *requested, char host_out[PB_KEY_LENGTH]);
 
 /* How much longer loads from this SM take; 1 on a healthy one. */
 double pb_sim_device_slowness(const struct pb_sim_device *device, int64_t sm);

@@ -19,7 +19,7 @@ static enum pb_status sum_weights(const struct pb_sim_shape *shape, struct pb_si
     return PB_OK;
 }
 
-/* Drawn victims are drawn whatever came before. */
+/* Random victims do not depend on what came before. */
 static bool needs_places(const struct pb_sim_shape *shape)
 {
     return shape->policy != PB_SIM_POLICY_RANDOM && shape->policy != PB_SIM_POLICY_WEIGHTED;
@@ -198,7 +198,7 @@ static uint32_t weighted_victim(const struct pb_sim_pool *pool, const struct pb_
     draw = pb_sim_random_unit(random) * total;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        /* all ones or none; a branch here is one that nobody can predict */
+        /* all ones or none; a branch here could not be predicted */
         uint32_t above = 0U - (uint32_t)(pool->cumulative[middle] <= draw);
 
         low += (middle + 1 - low) & above;

@@ -132,7 +132,7 @@ static _Thread_local struct {
     bool lacks_kernels; /* some that were wanted are not recorded */
 } own_graph;
 
-/* Of the launch that this thread asks the driver for, what only the call itself says. */
+/* Of the launch that this thread requests of the driver, what only the call itself says. */
 struct call {
     int64_t shared_dynamic_bytes; /* -1: not known */
     int32_t carveout_percent;     /* as struct pb_stream_launch */
@@ -457,7 +457,7 @@ static void forget_context(CUcontext handle)
     pthread_mutex_unlock(&tracer.lock);
 }
 
-/* PLUMB_HAVE_…: headers of an older API lack the point; the build asks them. */
+/* PLUMB_HAVE_…: headers of an older API lack the point; the build checks them. */
 static const struct {
     Sanitizer_InstructionId instruction;
     const char *patch;
@@ -616,7 +616,7 @@ static void locate_function(const struct pb_cubin_function *function, void *cont
 /*
  * Writes where the functions of all launched modules lie. Not within a call that launches: the
  * driver holds its lock of modules there, and with several threads it waits for itself when the API
- * asks for a function's place (seen on an H100, driver 580).
+ * requests a function's place (seen on an H100, driver 580).
  */
 static void locate_functions(void)
 {
@@ -901,7 +901,7 @@ enum { LAUNCH_FUNCTIONS = sizeof(launch_functions) / sizeof(launch_functions[0])
 
 /*
  * The carve-out that the program prefers for a function or, as the runtime hands it on, a kernel of
- * no context. Asked before the driver starts on the launch, so that it holds no lock yet.
+ * no context. Queried before the driver starts on the launch, so that it holds no lock yet.
  */
 static int32_t find_carveout(CUfunction function)
 {
@@ -1138,7 +1138,7 @@ int InitializeInjection(void)
     return 1;
 }
 
-/* By LD_PRELOAD nobody calls. */
+/* By LD_PRELOAD this is not called. */
 __attribute__((constructor)) static void initialize_preloaded(void)
 {
     const char *preloaded = getenv("LD_PRELOAD");

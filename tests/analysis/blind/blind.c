@@ -1,5 +1,5 @@
 /*
- * Recovers drawn devices by hand: blind [FIRST_SEED [COUNT [all|values]]]. Prints how often every
+ * Recovers random devices by hand: blind [FIRST_SEED [COUNT [all|values]]]. Prints how often every
  * parameter was found exactly, in an interval, wrongly, though there is none, or not at all, every
  * wrong value (with "all" every missing one too), and how often values of each confidence were
  * right: exact, or in an interval that holds the truth. With "values" it prints one line for every

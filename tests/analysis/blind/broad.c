@@ -148,7 +148,8 @@ static void draw_tlbs(uint64_t *state, struct blind_profile *profile)
     }
 }
 
-/* TLB levels of any policy, by a copy of the state: what is drawn next does not depend on it. */
+/* TLB levels of any policy, by a copy of the state: the next random number does not depend on it.
+ */
 static void draw_tlb_policies(uint64_t state, struct blind_profile *profile)
 {
     static const char *const policies[] = {"random", "random", "random", "plru", "fifo", "lru"};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the table of confidences (analysis/confidence.c) from drawn devices whose truth is known.
+"""Makes the table of confidences (analysis/confidence.c) from random devices whose truth is known.
 
     blind FIRST COUNT values >FILE; calibrate.py FILE...
 

@@ -1,4 +1,4 @@
-/* Numbers drawn from a seed, the same on every machine. */
+/* Random numbers from a seed, the same on every machine. */
 #ifndef PB_TESTS_BLIND_DRAW_H
 #define PB_TESTS_BLIND_DRAW_H
 

@@ -1,4 +1,4 @@
-/* Judging every stated parameter of a drawn device by what was drawn. */
+/* Judging every stated parameter of a random device by its true value. */
 #include "analysis/blind/parallel.h"
 #include "analysis/blind/recover.h"
 
@@ -469,7 +469,8 @@ static void check_missing(struct answers *answers, const char *memory)
             check_absent(answers, memory, answers->parameters->items[i].name);
 }
 
-/* Equal sets are told by the entry's number modulo them; unequal ones by no index that has masks.
+/* Equal sets are described by the entry's number modulo them; unequal ones by no index that has
+ * masks.
  */
 static void check_tlb_index(struct answers *answers, const char *memory,
                             const struct blind_tlb *tlb)
@@ -555,8 +556,8 @@ static bool ever_answers(const struct blind_tlb *before, const struct blind_tlb 
 }
 
 /*
- * Levels as loads can tell them: one that never answers what the one before it misses makes that
- * one cost both penalties.
+ * Levels as loads can distinguish them: one that never answers what the one before it misses makes
+ * that one cost both penalties.
  */
 static size_t visible_tlbs(const struct blind_profile *profile, struct blind_tlb out[BLIND_TLBS])
 {
@@ -736,7 +737,7 @@ size_t blind_judge(const struct pb_parameters *parameters, const struct blind_pr
                   answers.jitter_cycles + 1.0, 0.02);
     check_exact(&answers, "mshr", "outstanding_per_warp", profile->per_warp);
     check_exact(&answers, "mshr", "outstanding_per_sm", profile->per_sm);
-    if (profile->parallel.is_drawn)
+    if (profile->parallel.is_set)
         blind_parallel_judge(&answers, profile);
     name_unjudged(&answers);
     return answers.count;

@@ -69,7 +69,7 @@ void blind_parallel_draw(struct blind_profile *profile)
     uint64_t state = profile->seed * 0x9e3779b97f4a7c15u + 18;
     struct blind_parallel *parallel = &profile->parallel;
 
-    *parallel = (struct blind_parallel){.is_drawn = true, .flip_sm = -1};
+    *parallel = (struct blind_parallel){.is_set = true, .flip_sm = -1};
     draw_traffic(&state, parallel);
     draw_atomics(&state, profile->sm_count, parallel);
     draw_clusters(&state, profile->shared_cycles, parallel);
@@ -90,7 +90,7 @@ void blind_parallel_draw(struct blind_profile *profile)
 void blind_parallel_fault(const struct blind_profile *profile, char fault_out[64])
 {
     fault_out[0] = '\0';
-    if (profile->parallel.is_drawn && profile->parallel.flip_sm >= 0)
+    if (profile->parallel.is_set && profile->parallel.flip_sm >= 0)
         snprintf(fault_out, 64, "compute_flip=%d:%.17g", profile->parallel.flip_sm,
                  profile->parallel.flip_probability);
 }
@@ -99,7 +99,7 @@ void blind_parallel_write(FILE *file, const struct blind_profile *profile)
 {
     const struct blind_parallel *p = &profile->parallel;
 
-    if (!p->is_drawn)
+    if (!p->is_set)
         return;
     fprintf(
         file,

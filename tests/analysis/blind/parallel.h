@@ -1,6 +1,6 @@
 /*
- * What all SMs of a drawn device do at once, its links, and what it computes: drawn, written for
- * the simulator, judged. Every part may be missing.
+ * What all SMs of a random device do at once, its links, and what it computes: at random, written
+ * for the simulator, judged. Every part may be missing.
  */
 #ifndef PB_TESTS_BLIND_PARALLEL_H
 #define PB_TESTS_BLIND_PARALLEL_H
@@ -17,7 +17,7 @@ void blind_parallel_draw(struct blind_profile *profile);
 /* The sections of the profile, each followed by a comma. */
 void blind_parallel_write(FILE *file, const struct blind_profile *profile);
 
-/* The fault that was drawn, "" where there is none. */
+/* The fault that was chosen, "" where there is none. */
 void blind_parallel_fault(const struct blind_profile *profile, char fault_out[64]);
 
 /* The answers so far, and the checks; see judge.c. */

@@ -311,13 +311,13 @@ static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)
 
 double blind_shared_peak(const struct blind_profile *profile)
 {
-    return profile->parallel.is_drawn ? profile->parallel.shared_bytes_per_cycle : 128.0;
+    return profile->parallel.is_set ? profile->parallel.shared_bytes_per_cycle : 128.0;
 }
 
 static void write_rest(FILE *file, const struct blind_profile *profile)
 {
     const uint32_t *conflict = profile->conflict_cycles;
-    uint64_t shared_bytes = profile->parallel.is_drawn ? profile->parallel.shared_bytes : 49152;
+    uint64_t shared_bytes = profile->parallel.is_set ? profile->parallel.shared_bytes : 49152;
 
     fprintf(file,
             " \"dram\": {\"latency_cycles\": %u, \"bandwidth_bytes_per_s\": %.17g, "
@@ -337,7 +337,7 @@ static void write_rest(FILE *file, const struct blind_profile *profile)
 
 uint32_t blind_cluster_max(const struct blind_profile *profile)
 {
-    if (profile->parallel.is_drawn)
+    if (profile->parallel.is_set)
         return profile->parallel.cluster_max;
     return profile->has_clusters ? 16 : 0;
 }

@@ -1,9 +1,9 @@
 /*
  * Random simulated devices whose truth the inference must find again.
  *
- * A profile is drawn from a seed: caches, TLBs, shared memory, registers of pending misses and
- * noise, over the ranges that real devices and the papers span. It is written as a profile of the
- * simulator; the truth stays here.
+ * A random profile is made from a seed: caches, TLBs, shared memory, registers of pending misses
+ * and noise, over the ranges that real devices and the papers span. It is written as a profile of
+ * the simulator; the truth stays here.
  */
 #ifndef PB_TESTS_BLIND_PROFILE_H
 #define PB_TESTS_BLIND_PROFILE_H
@@ -46,13 +46,13 @@ enum { BLIND_CONFLICTS = 5, BLIND_TLBS = 3, BLIND_GPCS_MAX = 8 };
 struct blind_sides {
     uint32_t far_cycles;
     uint64_t mask;
-    uint32_t slices, spread_cycles; /* slices 1: nothing tells lines of a side apart */
+    uint32_t slices, spread_cycles; /* slices 1: nothing distinguishes lines of a side */
     uint32_t gpc_sms[BLIND_GPCS_MAX], gpc_count;
 };
 
 /* What all SMs do at once, links, and a fault of an SM; see parallel.h. */
 struct blind_parallel {
-    bool is_drawn;
+    bool is_set;
     double knee_share, slope, saturated_factor;
     double sm_bytes_per_cycle, l2_bytes_per_cycle, shared_bytes_per_cycle;
     uint64_t shared_bytes;
@@ -78,7 +78,7 @@ struct blind_profile {
     struct blind_cache caches[BLIND_CACHES]; /* without a line: the device has none */
     struct blind_tlb tlbs[BLIND_TLBS];       /* without a span: none */
     struct blind_sides sides;
-    bool has_clusters; /* CTAs of a cluster tell GPCs */
+    bool has_clusters; /* CTAs of a cluster show GPCs */
     uint32_t dram_cycles;
     double bandwidth_bytes_per_s, theoretical_bytes_per_s;
     uint32_t bank_bytes, shared_cycles, conflict_cycles[BLIND_CONFLICTS]; /* 2, 4, 8, 16, 32 ways */

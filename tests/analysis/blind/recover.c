@@ -1,4 +1,4 @@
-/* Measuring a drawn device; judge.c looks at every answer. */
+/* Measuring a random device; judge.c looks at every answer. */
 #include "analysis/blind/recover.h"
 
 #include <stdio.h>

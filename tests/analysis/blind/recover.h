@@ -1,5 +1,5 @@
 /*
- * What the inference makes of a drawn device: the battery on the simulator, the inference on its
+ * What the inference makes of a random device: the battery on the simulator, the inference on its
  * recordings alone, every stated value against the truth.
  */
 #ifndef PB_TESTS_BLIND_RECOVER_H

@@ -1,5 +1,5 @@
 /*
- * A handful of drawn devices: nothing stated is wrong, and five values of six are stated. Of those
+ * A handful of random devices: nothing stated is wrong, and five values of six are stated. Of those
  * that once went wrong or left a cache open, everything about their caches is found.
  */
 #include <setjmp.h>
@@ -124,7 +124,7 @@ static void assert_not_wrong(uint64_t seed, const char *name)
  * L2s of random victims, by a hash of many bits: of a far line one victim was seen, which had been
  * left out as an outlier (1000046, 1000162), or none.
  */
-static void test_blind__masks_without_a_bit_that_few_lines_showed_are_not_told(void **state)
+static void test_blind__masks_without_a_bit_that_few_lines_showed_are_not_stated(void **state)
 {
     static const uint64_t seeds[] = {1000046, 1000084, 1000162};
 
@@ -151,7 +151,7 @@ static void test_blind__patterns_are_what_their_loads_pay_for(void **state)
  * Hashed levels, whose sets fill unevenly: they miss before all entries are taken (2000015), or
  * seem to late (2000002), and only pages far apart show them (2000018, 2000069, 2000523).
  */
-static void test_blind__hashed_translation_is_told_or_open(void **state)
+static void test_blind__hashed_translation_is_stated_or_undetermined(void **state)
 {
     static const uint64_t seeds[] = {2000002, 2000015, 2000018, 2000069, 2000523};
 
@@ -179,10 +179,10 @@ static void assert_found(uint64_t seed, const char *name)
  * 6400009  lines that miss a small L2 in every chase, whatever its length
  * 6400035  a level of which the misses take nearly what DRAM does
  * 6300142  entries of one page in two sets, which entries of two pages in one set nearly explain
- * 6100066  the same, where no chase tells them apart
+ * 6100066  the same, where no chase distinguishes them
  * 6500018  lines of 512 pages that an L2 of one way does not keep
  */
-static void test_blind__levels_are_told_from_misses_of_a_cache(void **state)
+static void test_blind__levels_are_distinguished_from_misses_of_a_cache(void **state)
 {
     (void)state;
     assert_found(6200010, "tlb_");
@@ -231,7 +231,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 6100292           lines of half the shortest stride
  * 6100378           a path that prefetches hits what another cache holds
  */
-static void test_blind__what_is_stated_was_told_apart(void **state)
+static void test_blind__what_is_stated_was_distinguished(void **state)
 {
     static const struct {
         uint64_t seed;
@@ -366,12 +366,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blind__nothing_stated_is_wrong),
         cmocka_unit_test(test_blind__devices_that_once_went_wrong_are_found),
-        cmocka_unit_test(test_blind__masks_without_a_bit_that_few_lines_showed_are_not_told),
+        cmocka_unit_test(test_blind__masks_without_a_bit_that_few_lines_showed_are_not_stated),
         cmocka_unit_test(test_blind__patterns_are_what_their_loads_pay_for),
-        cmocka_unit_test(test_blind__hashed_translation_is_told_or_open),
-        cmocka_unit_test(test_blind__levels_are_told_from_misses_of_a_cache),
+        cmocka_unit_test(test_blind__hashed_translation_is_stated_or_undetermined),
+        cmocka_unit_test(test_blind__levels_are_distinguished_from_misses_of_a_cache),
         cmocka_unit_test(test_blind__the_next_level_is_the_one_that_answers),
-        cmocka_unit_test(test_blind__what_is_stated_was_told_apart),
+        cmocka_unit_test(test_blind__what_is_stated_was_distinguished),
         cmocka_unit_test(test_blind__many_spikes_make_nothing_wrong),
         cmocka_unit_test(test_blind__much_jitter_shows_no_translation),
         cmocka_unit_test(test_blind__what_all_sms_do_at_once),

@@ -1,5 +1,5 @@
 /*
- * What a confidence is worth: over drawn devices, values stated with confidence c are right c of
+ * What a confidence is worth: over random devices, values stated with confidence c are right c of
  * the time, exactly or by an interval that holds the truth. Prints the curve.
  *
  *   test_calibration [FIRST_SEED COUNT]

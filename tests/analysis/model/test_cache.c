@@ -137,7 +137,7 @@ static void test_random__every_way_alike(void **state)
     (void)state;
     for (uint64_t line = 0; line < 4; line++)
         assert_false(pb_model_cache_touch(cache, 128 * line, NULL));
-    assert_false(pb_model_cache_has_drawn(cache));
+    assert_false(pb_model_cache_has_random_victim(cache));
     for (uint64_t line = 4; line < 8004; line++) {
         struct pb_model_lookup lookup;
         size_t way = 0;
@@ -150,7 +150,7 @@ static void test_random__every_way_alike(void **state)
         lines[way] = line;
         victims[way]++;
     }
-    assert_true(pb_model_cache_has_drawn(cache));
+    assert_true(pb_model_cache_has_random_victim(cache));
     for (size_t way = 0; way < 4; way++) /* 2000, standard deviation 39 */
         assert_in_range(victims[way], 1800, 2200);
     pb_model_cache_destroy(cache);

@@ -62,7 +62,7 @@ static struct pb_atomic_file *open_and_write(const char *text)
     return output;
 }
 
-static void test_outlet__committed_text_is_whole(void **state)
+static void test_atomic_file__committed_text_is_whole(void **state)
 {
     struct pb_atomic_file *output = open_and_write("apple");
 
@@ -72,7 +72,7 @@ static void test_outlet__committed_text_is_whole(void **state)
     assert_file("apple");
 }
 
-static void test_outlet__old_text_stays_until_the_commit(void **state)
+static void test_atomic_file__old_text_stays_until_the_commit(void **state)
 {
     struct pb_atomic_file *output;
 
@@ -85,7 +85,7 @@ static void test_outlet__old_text_stays_until_the_commit(void **state)
     assert_file("apple");
 }
 
-static void test_outlet__abandoned_leaves_the_old_text(void **state)
+static void test_atomic_file__abandoned_leaves_the_old_text(void **state)
 {
     (void)state;
     write_file("ant");
@@ -94,7 +94,7 @@ static void test_outlet__abandoned_leaves_the_old_text(void **state)
     assert_file("ant");
 }
 
-static void test_outlet__file_of_another_kind_is_refused(void **state)
+static void test_atomic_file__file_of_another_kind_is_refused(void **state)
 {
     struct pb_atomic_file *output = NULL;
     struct pb_error err = PB_ERROR_INIT;
@@ -107,7 +107,7 @@ static void test_outlet__file_of_another_kind_is_refused(void **state)
     assert_file("bee");
 }
 
-static void test_outlet__empty_file_is_anybodys(void **state)
+static void test_atomic_file__empty_file_may_be_replaced(void **state)
 {
     (void)state;
     write_file("");
@@ -116,7 +116,7 @@ static void test_outlet__empty_file_is_anybodys(void **state)
 }
 
 /* What it had written goes with the next one: a folder with anything left is a failure. */
-static void test_outlet__killed_writer_leaves_nothing_for_long(void **state)
+static void test_atomic_file__killed_writer_leaves_nothing_for_long(void **state)
 {
     pid_t writer = fork();
 
@@ -132,7 +132,7 @@ static void test_outlet__killed_writer_leaves_nothing_for_long(void **state)
     assert_file("apple");
 }
 
-static void test_outlet__missing_folder_is_refused(void **state)
+static void test_atomic_file__missing_folder_is_refused(void **state)
 {
     struct pb_atomic_file *output = NULL;
     struct pb_error err = PB_ERROR_INIT;
@@ -143,7 +143,7 @@ static void test_outlet__missing_folder_is_refused(void **state)
     assert_null(output);
 }
 
-static void test_outlet__full_disk_is_noticed(void **state)
+static void test_atomic_file__full_disk_is_noticed(void **state)
 {
     struct pb_atomic_file *output = NULL;
     struct pb_error err = PB_ERROR_INIT;
@@ -162,14 +162,14 @@ static void test_outlet__full_disk_is_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_outlet__committed_text_is_whole),
-        CASE(test_outlet__old_text_stays_until_the_commit),
-        CASE(test_outlet__abandoned_leaves_the_old_text),
-        CASE(test_outlet__file_of_another_kind_is_refused),
-        CASE(test_outlet__empty_file_is_anybodys),
-        CASE(test_outlet__killed_writer_leaves_nothing_for_long),
-        CASE(test_outlet__missing_folder_is_refused),
-        CASE(test_outlet__full_disk_is_noticed),
+        CASE(test_atomic_file__committed_text_is_whole),
+        CASE(test_atomic_file__old_text_stays_until_the_commit),
+        CASE(test_atomic_file__abandoned_leaves_the_old_text),
+        CASE(test_atomic_file__file_of_another_kind_is_refused),
+        CASE(test_atomic_file__empty_file_may_be_replaced),
+        CASE(test_atomic_file__killed_writer_leaves_nothing_for_long),
+        CASE(test_atomic_file__missing_folder_is_refused),
+        CASE(test_atomic_file__full_disk_is_noticed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,13 @@
 /*
- * The notes of frames and the orders to a probe: small JSON objects and the structures behind them.
+ * The messages of frames and the orders to a probe: small JSON objects and the structures behind
+ * them.
  *
  * Encoders return a string to be freed, or NULL when memory is short. Decoders refuse with
- * PB_CORRUPT what is not such a note, and change their output only on success. Text that is not
+ * PB_CORRUPT what is not such a message, and change their output only on success. Text that is not
  * UTF-8 loses those bytes to '?': a message must never cost a result.
  */
-#ifndef PB_RUN_NOTES_H
-#define PB_RUN_NOTES_H
+#ifndef PB_RUN_MESSAGES_H
+#define PB_RUN_MESSAGES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -62,7 +63,7 @@ struct pb_refusal {
  * DEVICE, START, TEST and MEMBER: what they are about. Only a TEST has everything; the outcome of a
  * MEMBER is its status, the message of a DEVICE its model.
  */
-struct pb_test_note {
+struct pb_test_report {
     char key[PB_KEY_LENGTH];
     char uuid[PB_TEXT_LENGTH];
     char test[PB_NAME_LENGTH];
@@ -74,12 +75,12 @@ struct pb_test_note {
 };
 
 /* The last step of a test: the links for itself until the test is over. Before it: barriers. */
-enum { PB_STEP_TURN = 999 };
+enum { PB_STEP_EXCLUSIVE = 999 };
 
 /* READY: the step for which a probe waits, until a GO or LINKS order answers. */
 struct pb_ready {
     char test[PB_NAME_LENGTH];
-    int64_t step; /* 0, 1, …: a barrier of `test`; PB_STEP_TURN */
+    int64_t step; /* 0, 1, …: a barrier of `test`; PB_STEP_EXCLUSIVE */
 };
 
 /* PLAN: whose spool this is, and what it ought to hold in the end. Owns tests. */
@@ -120,31 +121,33 @@ struct pb_probe_order {
 };
 
 /* How the test of a TEST ended. */
-struct pb_test_end pb_note_end(const struct pb_test_note *note);
+struct pb_test_end pb_message_end(const struct pb_test_report *report);
 
-char *pb_note_hello(const struct pb_hello *hello);
-char *pb_note_opened(const struct pb_opened *opened);
-char *pb_note_refusal(const struct pb_refusal *refusal);
-char *pb_note_test(const struct pb_test_note *note);
-char *pb_note_ready(const struct pb_ready *ready);
-char *pb_note_plan(const struct pb_plan *plan);
-char *pb_note_seal(const struct pb_seal *seal);
-char *pb_note_order(const struct pb_probe_order *order);
+char *pb_message_hello(const struct pb_hello *hello);
+char *pb_message_opened(const struct pb_opened *opened);
+char *pb_message_refusal(const struct pb_refusal *refusal);
+char *pb_message_test(const struct pb_test_report *report);
+char *pb_message_ready(const struct pb_ready *ready);
+char *pb_message_plan(const struct pb_plan *plan);
+char *pb_message_seal(const struct pb_seal *seal);
+char *pb_message_order(const struct pb_probe_order *order);
 
-enum pb_status pb_note_read_hello(const char *note, struct pb_hello *hello_out,
-                                  struct pb_error *err);
-enum pb_status pb_note_read_opened(const char *note, struct pb_opened *opened_out,
-                                   struct pb_error *err);
-enum pb_status pb_note_read_refusal(const char *note, struct pb_refusal *refusal_out,
+enum pb_status pb_message_read_hello(const char *message, struct pb_hello *hello_out,
+                                     struct pb_error *err);
+enum pb_status pb_message_read_opened(const char *message, struct pb_opened *opened_out,
+                                      struct pb_error *err);
+enum pb_status pb_message_read_refusal(const char *message, struct pb_refusal *refusal_out,
+                                       struct pb_error *err);
+enum pb_status pb_message_read_test(const char *message, struct pb_test_report *report_out,
                                     struct pb_error *err);
-enum pb_status pb_note_read_test(const char *note, struct pb_test_note *note_out,
-                                 struct pb_error *err);
-enum pb_status pb_note_read_ready(const char *note, struct pb_ready *ready_out,
-                                  struct pb_error *err);
-enum pb_status pb_note_read_plan(const char *note, struct pb_plan *plan_out, struct pb_error *err);
-enum pb_status pb_note_read_seal(const char *note, struct pb_seal *seal_out, struct pb_error *err);
-enum pb_status pb_note_read_order(const char *note, struct pb_probe_order *order_out,
-                                  struct pb_error *err);
+enum pb_status pb_message_read_ready(const char *message, struct pb_ready *ready_out,
+                                     struct pb_error *err);
+enum pb_status pb_message_read_plan(const char *message, struct pb_plan *plan_out,
+                                    struct pb_error *err);
+enum pb_status pb_message_read_seal(const char *message, struct pb_seal *seal_out,
+                                    struct pb_error *err);
+enum pb_status pb_message_read_order(const char *message, struct pb_probe_order *order_out,
+                                     struct pb_error *err);
 
 /* Frees what they own; NULL is allowed. */
 void pb_hello_clear(struct pb_hello *hello);

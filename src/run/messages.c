@@ -1,9 +1,9 @@
 /*
- * The notes of frames and the orders to a probe, as JSON; see notes.h.
+ * The messages of frames and the orders to a probe, as JSON; see messages.h.
  *
  * Each structure has a table of its members; one encoder and one decoder go through all of them.
  */
-#include "run/notes.h"
+#include "run/messages.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct member {
     }
 #define TEXT(structure, field)  PLAIN(structure, field, MEMBER_TEXT)
 #define WHOLE(structure, field) PLAIN(structure, field, MEMBER_WHOLE)
-/* A whole number that older notes lack: 0 there. */
+/* A whole number that older messages lack: 0 there. */
 #define LATER(structure, field) PLAIN(structure, field, MEMBER_LATER)
 #define REAL(structure, field)  PLAIN(structure, field, MEMBER_REAL)
 #define LIST(structure, field, count, elements)                                                    \
@@ -61,9 +61,9 @@ static const struct member refusal_members[] = {
     WHOLE(pb_refusal, slot), END};
 
 static const struct member test_members[] = {
-    TEXT(pb_test_note, key), TEXT(pb_test_note, uuid), TEXT(pb_test_note, test),
-    TEXT(pb_test_note, outcome), REAL(pb_test_note, seconds), TEXT(pb_test_note, message),
-    WHOLE(pb_test_note, test_count), LATER(pb_test_note, concurrent_devices), END};
+    TEXT(pb_test_report, key), TEXT(pb_test_report, uuid), TEXT(pb_test_report, test),
+    TEXT(pb_test_report, outcome), REAL(pb_test_report, seconds), TEXT(pb_test_report, message),
+    WHOLE(pb_test_report, test_count), LATER(pb_test_report, concurrent_devices), END};
 
 static const struct member ready_members[] = {
     TEXT(pb_ready, test), WHOLE(pb_ready, step), END};
@@ -188,7 +188,7 @@ static enum pb_status decode(const json_t *object, const char *what, const struc
     return status;
 }
 
-static char *write_note(const struct member *members, const void *structure)
+static char *write_message(const struct member *members, const void *structure)
 {
     json_t *object = encode(members, structure);
     char *text = json_dumps(object, JSON_COMPACT);
@@ -198,16 +198,17 @@ static char *write_note(const struct member *members, const void *structure)
 }
 
 /* Reads into a structure that starts as all zero; the caller clears it, whatever the status. */
-static enum pb_status read_note(const char *note, const char *what, const struct member *members,
-                                void *structure, struct pb_error *err)
+static enum pb_status read_message(const char *message, const char *what,
+                                   const struct member *members, void *structure,
+                                   struct pb_error *err)
 {
     json_error_t error;
     json_t *root;
     enum pb_status status;
 
-    if (note == NULL)
-        return pb_fail(err, PB_CORRUPT, "%s: expected a note, found none", what);
-    root = json_loads(note, JSON_REJECT_DUPLICATES, &error);
+    if (message == NULL)
+        return pb_fail(err, PB_CORRUPT, "%s: expected a message, found none", what);
+    root = json_loads(message, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL)
         return pb_fail(err, PB_CORRUPT, "%s: %s", what, error.text);
     status = decode(root, what, members, structure, err);
@@ -215,18 +216,18 @@ static enum pb_status read_note(const char *note, const char *what, const struct
     return status;
 }
 
-/* ---- the notes ---- */
+/* ---- the messages ---- */
 
-char *pb_note_hello(const struct pb_hello *hello)
+char *pb_message_hello(const struct pb_hello *hello)
 {
-    return write_note(hello_members, hello);
+    return write_message(hello_members, hello);
 }
 
-enum pb_status pb_note_read_hello(const char *note, struct pb_hello *hello_out,
-                                  struct pb_error *err)
+enum pb_status pb_message_read_hello(const char *message, struct pb_hello *hello_out,
+                                     struct pb_error *err)
 {
     struct pb_hello hello = {.backend = ""};
-    enum pb_status status = read_note(note, "HELLO", hello_members, &hello, err);
+    enum pb_status status = read_message(message, "HELLO", hello_members, &hello, err);
 
     if (status == PB_OK)
         *hello_out = hello;
@@ -244,32 +245,32 @@ void pb_hello_clear(struct pb_hello *hello)
     memset(hello, 0, sizeof(*hello));
 }
 
-char *pb_note_opened(const struct pb_opened *opened)
+char *pb_message_opened(const struct pb_opened *opened)
 {
-    return write_note(opened_members, opened);
+    return write_message(opened_members, opened);
 }
 
-enum pb_status pb_note_read_opened(const char *note, struct pb_opened *opened_out,
-                                   struct pb_error *err)
+enum pb_status pb_message_read_opened(const char *message, struct pb_opened *opened_out,
+                                      struct pb_error *err)
 {
     struct pb_opened opened = {.uuid = ""};
-    enum pb_status status = read_note(note, "OPENED", opened_members, &opened, err);
+    enum pb_status status = read_message(message, "OPENED", opened_members, &opened, err);
 
     if (status == PB_OK)
         *opened_out = opened;
     return status;
 }
 
-char *pb_note_refusal(const struct pb_refusal *refusal)
+char *pb_message_refusal(const struct pb_refusal *refusal)
 {
-    return write_note(refusal_members, refusal);
+    return write_message(refusal_members, refusal);
 }
 
-enum pb_status pb_note_read_refusal(const char *note, struct pb_refusal *refusal_out,
-                                    struct pb_error *err)
+enum pb_status pb_message_read_refusal(const char *message, struct pb_refusal *refusal_out,
+                                       struct pb_error *err)
 {
     struct pb_refusal refusal = {.status = PB_OK};
-    enum pb_status status = read_note(note, "REFUSED", refusal_members, &refusal, err);
+    enum pb_status status = read_message(message, "REFUSED", refusal_members, &refusal, err);
 
     if (status != PB_OK)
         return status;
@@ -280,55 +281,56 @@ enum pb_status pb_note_read_refusal(const char *note, struct pb_refusal *refusal
     return PB_OK;
 }
 
-char *pb_note_test(const struct pb_test_note *note)
+char *pb_message_test(const struct pb_test_report *report)
 {
-    return write_note(test_members, note);
+    return write_message(test_members, report);
 }
 
-struct pb_test_end pb_note_end(const struct pb_test_note *note)
+struct pb_test_end pb_message_end(const struct pb_test_report *report)
 {
-    return (struct pb_test_end){pb_outcome_parse(note->outcome), note->concurrent_devices};
+    return (struct pb_test_end){pb_outcome_parse(report->outcome), report->concurrent_devices};
 }
 
-enum pb_status pb_note_read_test(const char *note, struct pb_test_note *note_out,
-                                 struct pb_error *err)
+enum pb_status pb_message_read_test(const char *message, struct pb_test_report *report_out,
+                                    struct pb_error *err)
 {
-    struct pb_test_note test = {.key = ""};
-    enum pb_status status = read_note(note, "TEST", test_members, &test, err);
+    struct pb_test_report test = {.key = ""};
+    enum pb_status status = read_message(message, "TEST", test_members, &test, err);
 
     if (status == PB_OK)
-        *note_out = test;
+        *report_out = test;
     return status;
 }
 
-char *pb_note_ready(const struct pb_ready *ready)
+char *pb_message_ready(const struct pb_ready *ready)
 {
-    return write_note(ready_members, ready);
+    return write_message(ready_members, ready);
 }
 
-enum pb_status pb_note_read_ready(const char *note, struct pb_ready *ready_out,
-                                  struct pb_error *err)
+enum pb_status pb_message_read_ready(const char *message, struct pb_ready *ready_out,
+                                     struct pb_error *err)
 {
     struct pb_ready ready = {.test = ""};
-    enum pb_status status = read_note(note, "READY", ready_members, &ready, err);
+    enum pb_status status = read_message(message, "READY", ready_members, &ready, err);
 
-    if (status == PB_OK && (ready.step < 0 || ready.step > PB_STEP_TURN))
+    if (status == PB_OK && (ready.step < 0 || ready.step > PB_STEP_EXCLUSIVE))
         status = pb_fail(err, PB_CORRUPT, "READY: expected a step of 0 to %d, found %lld",
-                         PB_STEP_TURN, (long long)ready.step);
+                         PB_STEP_EXCLUSIVE, (long long)ready.step);
     if (status == PB_OK)
         *ready_out = ready;
     return status;
 }
 
-char *pb_note_plan(const struct pb_plan *plan)
+char *pb_message_plan(const struct pb_plan *plan)
 {
-    return write_note(plan_members, plan);
+    return write_message(plan_members, plan);
 }
 
-enum pb_status pb_note_read_plan(const char *note, struct pb_plan *plan_out, struct pb_error *err)
+enum pb_status pb_message_read_plan(const char *message, struct pb_plan *plan_out,
+                                    struct pb_error *err)
 {
     struct pb_plan plan = {.rank_count = 0};
-    enum pb_status status = read_note(note, "PLAN", plan_members, &plan, err);
+    enum pb_status status = read_message(message, "PLAN", plan_members, &plan, err);
 
     if (status == PB_OK && (plan.member.rank < 0 || plan.rank_count <= plan.member.rank))
         status = pb_fail(err, PB_CORRUPT, "PLAN: rank %lld of %lld", (long long)plan.member.rank,
@@ -348,15 +350,16 @@ void pb_plan_clear(struct pb_plan *plan)
     memset(plan, 0, sizeof(*plan));
 }
 
-char *pb_note_seal(const struct pb_seal *seal)
+char *pb_message_seal(const struct pb_seal *seal)
 {
-    return write_note(seal_members, seal);
+    return write_message(seal_members, seal);
 }
 
-enum pb_status pb_note_read_seal(const char *note, struct pb_seal *seal_out, struct pb_error *err)
+enum pb_status pb_message_read_seal(const char *message, struct pb_seal *seal_out,
+                                    struct pb_error *err)
 {
     struct pb_seal seal = {NULL, 0};
-    enum pb_status status = read_note(note, "SEAL", seal_members, &seal, err);
+    enum pb_status status = read_message(message, "SEAL", seal_members, &seal, err);
 
     if (status == PB_OK)
         *seal_out = seal;
@@ -373,16 +376,16 @@ void pb_seal_clear(struct pb_seal *seal)
     memset(seal, 0, sizeof(*seal));
 }
 
-char *pb_note_order(const struct pb_probe_order *order)
+char *pb_message_order(const struct pb_probe_order *order)
 {
-    return write_note(order_members, order);
+    return write_message(order_members, order);
 }
 
-enum pb_status pb_note_read_order(const char *note, struct pb_probe_order *order_out,
-                                  struct pb_error *err)
+enum pb_status pb_message_read_order(const char *message, struct pb_probe_order *order_out,
+                                     struct pb_error *err)
 {
     struct pb_probe_order order = {.kind = PB_ORDER_OPEN};
-    enum pb_status status = read_note(note, "order", order_members, &order, err);
+    enum pb_status status = read_message(message, "order", order_members, &order, err);
 
     if (status == PB_OK && (order.kind < PB_ORDER_OPEN || order.kind > PB_ORDER_LINKS))
         status = pb_fail(err, PB_CORRUPT, "order: kind %lld is unknown", (long long)order.kind);

@@ -29,12 +29,12 @@ static void judge_against(struct pb_features *features, struct pb_features *base
 /* L2 that differs by a tenth from device to device, as some healthy fleets do. */
 static void spread_l2(struct pb_features *features, double change)
 {
-    for (size_t i = 0; i < features->subject_count; i++)
+    for (size_t i = 0; i < features->device_count; i++)
         put(features, i, "l2.latency_cycles",
             270.0 * (1.0 + 0.1 * sin(2.3 * (double)i) + change * sin(5.1 * (double)i)));
 }
 
-static void test_past__device_that_has_moved_among_unlike_peers_is_seen(void **state)
+static void test_history__device_that_has_moved_among_unlike_peers_is_seen(void **state)
 {
     struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -61,7 +61,7 @@ static void test_past__device_that_has_moved_among_unlike_peers_is_seen(void **s
 
 /* With changes of all devices so far apart, that of one is nothing special. */
 /* Few peers only warn; that the device has changed since its own last run is as bad as ever. */
-static void test_past__a_fall_among_few_peers_is_as_bad_as_by_its_past(void **state)
+static void test_history__a_fall_among_few_peers_is_as_bad_as_by_its_history(void **state)
 {
     struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -78,7 +78,7 @@ static void test_past__a_fall_among_few_peers_is_as_bad_as_by_its_past(void **st
     pb_findings_clear(&findings);
 }
 
-static void test_past__changes_that_all_make_are_usual(void **state)
+static void test_history__changes_that_all_make_are_usual(void **state)
 {
     struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -93,7 +93,7 @@ static void test_past__changes_that_all_make_are_usual(void **state)
     pb_findings_clear(&findings);
 }
 
-static void test_past__group_that_has_moved_is_one_finding(void **state)
+static void test_history__group_that_has_moved_is_one_finding(void **state)
 {
     struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -101,7 +101,7 @@ static void test_past__group_that_has_moved_is_one_finding(void **state)
     (void)state;
     make_fleet(NODES, &features);
     make_fleet(NODES, &baseline);
-    for (size_t i = 0; i < features.subject_count; i++)
+    for (size_t i = 0; i < features.device_count; i++)
         put(&features, i, "clock.sm_mhz", 1780.0 + 0.2 * sin(2.3 * (double)i));
     judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.count, 1);
@@ -111,7 +111,7 @@ static void test_past__group_that_has_moved_is_one_finding(void **state)
     pb_findings_clear(&findings);
 }
 
-static void test_past__fleet_of_one_is_judged_by_a_baseline(void **state)
+static void test_history__fleet_of_one_is_judged_by_a_baseline(void **state)
 {
     struct pb_features features = {0}, fleet = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -121,7 +121,7 @@ static void test_past__fleet_of_one_is_judged_by_a_baseline(void **state)
     (void)state;
     make_fleet(NODES, &fleet);
     make_fleet(NODES, &baseline);
-    assert_int_equal(pb_features_add_subject(&features, &fleet.subjects[SICK], &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(&features, &fleet.devices[SICK], &at, &err), PB_OK);
     for (size_t m = 0; m < fleet.metric_count; m++)
         put(&features, at, fleet.metrics[m].name, pb_features_reading(&fleet, SICK, m).value);
     put(&features, at, "global_copy.peak", 3.2e12);
@@ -132,7 +132,7 @@ static void test_past__fleet_of_one_is_judged_by_a_baseline(void **state)
     pb_features_clear(&fleet);
 }
 
-static void test_past__few_that_have_not_changed_are_well(void **state)
+static void test_history__few_that_have_not_changed_are_well(void **state)
 {
     struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -149,7 +149,7 @@ static void test_past__few_that_have_not_changed_are_well(void **state)
 }
 
 /* One that was not there then keeps the others from vouching for it. */
-static void test_past__few_with_a_newcomer_are_not_well(void **state)
+static void test_history__few_with_a_newcomer_are_not_well(void **state)
 {
     struct pb_features features = {0}, baseline = {0};
     struct pb_findings findings = {0};
@@ -157,7 +157,7 @@ static void test_past__few_with_a_newcomer_are_not_well(void **state)
     (void)state;
     make_fleet(1, &features);
     make_fleet(1, &baseline);
-    PB_TEXT_SET(features.subjects[0].info.uuid, "GPU-new");
+    PB_TEXT_SET(features.devices[0].info.uuid, "GPU-new");
     judge_against(&features, &baseline, &findings);
     assert_int_equal(findings.worst, PB_SEVERITY_UNKNOWN);
     assert_non_null(strstr(findings.items[0].cause, "insufficient_peers"));
@@ -172,7 +172,7 @@ static size_t add_one(struct pb_features *features)
     size_t at;
 
     make_fleet(NODES, &fleet);
-    assert_int_equal(pb_features_add_subject(features, &fleet.subjects[SICK], &at, &err), PB_OK);
+    assert_int_equal(pb_features_add_device(features, &fleet.devices[SICK], &at, &err), PB_OK);
     for (size_t m = 0; m < fleet.metric_count; m++)
         assert_int_equal(pb_features_set(features, at, &fleet.metrics[m],
                                          pb_features_reading(&fleet, SICK, m), &err),
@@ -181,7 +181,7 @@ static size_t add_one(struct pb_features *features)
     return at;
 }
 
-/* What is said of a device whose number is `now` and was each of `pasts`. */
+/* What is said of a device whose number is `now` and was each of `history`. */
 static enum pb_severity judge_one(const char *name, double now, const double *runs, size_t count)
 {
     struct pb_features features = {0}, baseline = {0};
@@ -197,7 +197,7 @@ static enum pb_severity judge_one(const char *name, double now, const double *ru
     return worst;
 }
 
-static void test_past__runs_that_lie_apart_grant_as_much(void **state)
+static void test_history__runs_that_lie_apart_grant_as_much(void **state)
 {
     static const double quiet[] = {270.0, 270.2, 269.9, 270.1, 270.0};
     static const double loud[] = {260.0, 265.0, 270.0, 275.0, 280.0};
@@ -207,7 +207,7 @@ static void test_past__runs_that_lie_apart_grant_as_much(void **state)
     assert_int_equal(judge_one("l2.latency_cycles", 287.0, loud, 5), PB_SEVERITY_OK);
 }
 
-static void test_past__one_step_of_rounding_is_no_drift(void **state)
+static void test_history__one_step_of_rounding_is_no_drift(void **state)
 {
     static const double history = 32.0;
 
@@ -217,7 +217,7 @@ static void test_past__one_step_of_rounding_is_no_drift(void **state)
     assert_int_equal(judge_one("l1.latency_cycles", 35.0, &history, 1), PB_SEVERITY_CRITICAL);
 }
 
-/* What one device is told whose only number was `before` and is `now`. */
+/* What is reported of one device whose only number was `before` and is `now`. */
 static enum pb_severity judge_number(const struct pb_metric *metric, struct pb_reading now,
                                      const struct pb_metric *history, struct pb_reading before)
 {
@@ -237,7 +237,7 @@ static enum pb_severity judge_number(const struct pb_metric *metric, struct pb_r
 }
 
 /* A share of a hundred thousand accesses, and of a few hundred. */
-static void test_past__few_accesses_prove_no_tail(void **state)
+static void test_history__few_accesses_prove_no_tail(void **state)
 {
     static const struct {
         double noise;
@@ -258,8 +258,8 @@ static void test_past__few_accesses_prove_no_tail(void **state)
     }
 }
 
-/* Penalties by one SM, and by all of them: neither is the other one's past. */
-static void test_past__another_test_is_another_measurement(void **state)
+/* Penalties by one SM, and by all of them: neither is the other one's history. */
+static void test_history__another_test_is_another_measurement(void **state)
 {
     static const struct {
         const char *test;
@@ -284,7 +284,7 @@ static void test_past__another_test_is_another_measurement(void **state)
 }
 
 /* UUIDs of MIG instances are made from names: a GPU divided anew gives an old one away again. */
-static void test_past__instance_of_another_profile_is_another_device(void **state)
+static void test_history__instance_of_another_profile_is_another_device(void **state)
 {
     static const struct {
         const char *model;
@@ -298,8 +298,8 @@ static void test_past__instance_of_another_profile_is_another_device(void **stat
 
         put(&features, add_one(&features), "l2.latency_cycles", 300.0);
         put(&baseline, add_one(&baseline), "l2.latency_cycles", 250.0);
-        PB_TEXT_SET(features.subjects[0].info.model, "A MIG 2g.20gb");
-        PB_TEXT_SET(baseline.subjects[0].info.model, runs[i].model);
+        PB_TEXT_SET(features.devices[0].info.model, "A MIG 2g.20gb");
+        PB_TEXT_SET(baseline.devices[0].info.model, runs[i].model);
         judge_against(&features, &baseline, &findings);
         assert_int_equal(findings.worst, runs[i].severity);
         pb_findings_clear(&findings);
@@ -324,18 +324,18 @@ static void test_repeat__sizes_are_ratios(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_past__device_that_has_moved_among_unlike_peers_is_seen),
-        cmocka_unit_test(test_past__a_fall_among_few_peers_is_as_bad_as_by_its_past),
-        cmocka_unit_test(test_past__changes_that_all_make_are_usual),
-        cmocka_unit_test(test_past__group_that_has_moved_is_one_finding),
-        cmocka_unit_test(test_past__fleet_of_one_is_judged_by_a_baseline),
-        cmocka_unit_test(test_past__few_that_have_not_changed_are_well),
-        cmocka_unit_test(test_past__few_with_a_newcomer_are_not_well),
-        cmocka_unit_test(test_past__runs_that_lie_apart_grant_as_much),
-        cmocka_unit_test(test_past__one_step_of_rounding_is_no_drift),
-        cmocka_unit_test(test_past__few_accesses_prove_no_tail),
-        cmocka_unit_test(test_past__another_test_is_another_measurement),
-        cmocka_unit_test(test_past__instance_of_another_profile_is_another_device),
+        cmocka_unit_test(test_history__device_that_has_moved_among_unlike_peers_is_seen),
+        cmocka_unit_test(test_history__a_fall_among_few_peers_is_as_bad_as_by_its_history),
+        cmocka_unit_test(test_history__changes_that_all_make_are_usual),
+        cmocka_unit_test(test_history__group_that_has_moved_is_one_finding),
+        cmocka_unit_test(test_history__fleet_of_one_is_judged_by_a_baseline),
+        cmocka_unit_test(test_history__few_that_have_not_changed_are_well),
+        cmocka_unit_test(test_history__few_with_a_newcomer_are_not_well),
+        cmocka_unit_test(test_history__runs_that_lie_apart_grant_as_much),
+        cmocka_unit_test(test_history__one_step_of_rounding_is_no_drift),
+        cmocka_unit_test(test_history__few_accesses_prove_no_tail),
+        cmocka_unit_test(test_history__another_test_is_another_measurement),
+        cmocka_unit_test(test_history__instance_of_another_profile_is_another_device),
         cmocka_unit_test(test_repeat__sizes_are_ratios),
     };
 

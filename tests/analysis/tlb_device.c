@@ -1,5 +1,5 @@
-/* Levels of translation, planted and found again; see planted_tlb.h. */
-#include "analysis/planted_tlb.h"
+/* TLB levels, given and found again; see tlb_device.h. */
+#include "analysis/tlb_device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "analysis/selected.h"
 
-struct blind_profile planted_device(void)
+struct blind_profile tlb_device(void)
 {
     struct blind_profile profile;
     struct blind_cache *l2 = &profile.caches[BLIND_L2];
@@ -32,8 +32,8 @@ struct blind_profile planted_device(void)
     return profile;
 }
 
-struct blind_tlb planted_level(uint64_t span_bytes, uint32_t penalty_cycles, size_t sets,
-                               const uint32_t *ways)
+struct blind_tlb tlb_level(uint64_t span_bytes, uint32_t penalty_cycles, size_t sets,
+                           const uint32_t *ways)
 {
     struct blind_tlb tlb = {
         .span_bytes = span_bytes, .sets = sets, .penalty_cycles = penalty_cycles};
@@ -58,8 +58,8 @@ static void assert_modulo(const struct pb_parameters *parameters, const char *me
         assert_open(parameters, memory, "index_masks", "no power of two");
 }
 
-void assert_planted_level(const struct pb_parameters *parameters, const char *memory,
-                          const struct blind_tlb *tlb)
+void assert_tlb_level(const struct pb_parameters *parameters, const char *memory,
+                      const struct blind_tlb *tlb)
 {
     double entries = blind_tlb_entries(tlb), ways[BLIND_SETS_MAX];
     bool equal = true;
@@ -82,15 +82,15 @@ void assert_planted_level(const struct pb_parameters *parameters, const char *me
     assert_number(parameters, memory, "penalty_cycles", tlb->penalty_cycles, 1.0);
 }
 
-const char planted_tests[] = "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_remap";
+const char tlb_tests[] = "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_remap";
 
-void assert_planted(const struct blind_profile *profile)
+void assert_tlb_levels(const struct blind_profile *profile)
 {
     struct pb_parameters parameters = {0};
 
-    selected_infer_drawn(profile, planted_tests, &parameters);
-    assert_planted_level(&parameters, "tlb_l1", &profile->tlbs[0]);
-    assert_planted_level(&parameters, "tlb_l2", &profile->tlbs[1]);
+    selected_infer_profile(profile, tlb_tests, &parameters);
+    assert_tlb_level(&parameters, "tlb_l1", &profile->tlbs[0]);
+    assert_tlb_level(&parameters, "tlb_l2", &profile->tlbs[1]);
     assert_open(&parameters, "tlb_l3", "reach_bytes", "show 2 levels");
     pb_parameters_clear(&parameters);
 }
