@@ -11,9 +11,7 @@
 enum {
     HITS_PAGES = 8, /* as many surely hit every TLB of every GPU known */
     ENDS = 5,       /* chases at either end of a scan that tell what a line takes */
-    BASES_MAX = 1 + PB_TLB_CACHES_MAX, /* candidates for what a line takes, at least 4 */
-    BELOW = 64,                        /* cycles below a line's that tables reach */
-    ODDS_MAX = 60                      /* log odds of one load, which float holds */
+    ODDS_MAX = 60   /* log odds of one load, which float holds */
 };
 
 /* Log likelihood of an access: a hit's, and by how much a miss explains it better. */
@@ -22,7 +20,7 @@ struct row {
 };
 
 /* By its cycles above the line and the levels before; the last row is of what was not recorded. */
-enum { ROWS = PB_TLB_CYCLES_MAX + BELOW, NOT_RECORDED = ROWS };
+enum { BELOW = PB_TLB_BELOW, ROWS = PB_TLB_ROWS, NOT_RECORDED = ROWS };
 struct table {
     struct row rows[ROWS + 1];
 };
@@ -325,27 +323,22 @@ static double end_of(const struct pb_tlb_evidence *evidence, const struct place 
     return count == 0 ? NAN : median_of(cycles, count);
 }
 
-/* What the line of a place may take, and how likely that is. */
-struct base {
-    double cycles, log_prior;
-};
-
 /* Where all lines are alike, one whose set of a cache is too full misses it in every chase. */
 static size_t find_uniform_bases(const struct pb_tlb_evidence *evidence,
-                                 struct base bases[BASES_MAX])
+                                 struct pb_tlb_base bases[PB_TLB_BASES_MAX])
 {
     double share = evidence->cache_count > 0 ? evidence->cache_share : 0.0;
 
-    bases[0] = (struct base){evidence->base_cycles, log(1.0 - share)};
+    bases[0] = (struct pb_tlb_base){evidence->base_cycles, log(1.0 - share)};
     for (size_t i = 0; i < evidence->cache_count && !evidence->supposes_hits; i++)
-        bases[i + 1] = (struct base){evidence->base_cycles + evidence->cache_cycles[i],
-                                     log(share / (double)evidence->cache_count)};
+        bases[i + 1] = (struct pb_tlb_base){evidence->base_cycles + evidence->cache_cycles[i],
+                                            log(share / (double)evidence->cache_count)};
     return evidence->supposes_hits ? 1 : 1 + evidence->cache_count;
 }
 
 /* Otherwise what it takes in the first or last chases, or that less a miss: those that differ. */
 static size_t find_bases(const struct pb_tlb_evidence *evidence, const struct place *place,
-                         double penalty_cycles, struct base bases[BASES_MAX])
+                         double penalty_cycles, struct pb_tlb_base bases[PB_TLB_BASES_MAX])
 {
     double ends[2];
     size_t count = 0;
@@ -364,9 +357,17 @@ static size_t find_bases(const struct pb_tlb_evidence *evidence, const struct pl
         for (size_t k = 0; k < count; k++)
             is_new &= bases[k].cycles != cycles;
         if (is_new)
-            bases[count++] = (struct base){cycles, evidence->log_base[(size_t)(row + 0.5)]};
+            bases[count++] = (struct pb_tlb_base){cycles, evidence->log_base[(size_t)(row + 0.5)]};
     }
     return count;
+}
+
+size_t pb_tlb_find_bases(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
+                         struct pb_tlb_base bases_out[PB_TLB_BASES_MAX])
+{
+    struct place loads = find_place(evidence, scan, place);
+
+    return find_bases(evidence, &loads, 0.0, bases_out);
 }
 
 /* The cache whose step this is; NULL: none. */
@@ -554,7 +555,7 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
     }
 }
 
-static size_t table_row(double excess)
+size_t pb_tlb_row(double excess)
 {
     double at = excess + BELOW + 0.5;
 
@@ -568,14 +569,14 @@ static size_t table_row(double excess)
  * log likelihood. Returns that of hits.
  */
 static double weigh_base(const struct pb_tlb_evidence *evidence, const struct table *table,
-                         const struct place *place, const struct base *base, double *misses)
+                         const struct place *place, const struct pb_tlb_base *base, double *misses)
 {
     double sum = base->log_prior;
 
     for (size_t w = place->first; w < place->count; w++) {
         bool is_hit;
         double excess = excess_of(evidence, place, w, base->cycles, &is_hit);
-        struct row row = table->rows[table_row(excess)];
+        struct row row = table->rows[pb_tlb_row(excess)];
 
         misses[w] = is_hit ? 0.0 : row.miss;
         sum += row.hit;
@@ -590,7 +591,7 @@ static double weigh_base(const struct pb_tlb_evidence *evidence, const struct ta
 static double weigh_place(const struct pb_tlb_evidence *evidence, const struct table *table,
                           const struct place *place, double penalty_cycles, float *gain)
 {
-    struct base bases[BASES_MAX];
+    struct pb_tlb_base bases[PB_TLB_BASES_MAX];
     size_t base_count = 0;
     float most = 0.0F;
 
@@ -643,7 +644,7 @@ static double weigh_loads(const struct pb_tlb_evidence *evidence, const struct t
                           size_t places)
 {
     double none = -INFINITY, best = -INFINITY, of_line = 0.0;
-    struct base bases[BASES_MAX];
+    struct pb_tlb_base bases[PB_TLB_BASES_MAX];
     size_t base_count = 0;
 
     if (place->lookup < place->count)
@@ -697,20 +698,6 @@ double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles
     return most;
 }
 
-/* Of a line that takes `base`, under the levels found. */
-static double log_of_place(const struct pb_tlb_evidence *evidence, const float *hit,
-                           const struct place *place, const struct base *base)
-{
-    double sum = base->log_prior;
-
-    for (size_t w = place->first; w < place->count; w++) {
-        bool is_hit;
-
-        sum += hit[table_row(excess_of(evidence, place, w, base->cycles, &is_hit))];
-    }
-    return sum;
-}
-
 enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct pb_error *err)
 {
     double *counts = calloc(PB_TLB_CYCLES_MAX, sizeof(*counts));
@@ -724,33 +711,9 @@ enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct p
     return PB_OK;
 }
 
-enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *sum_out,
-                                     struct pb_error *err)
+void pb_tlb_tabulate(const struct pb_tlb_evidence *evidence, float density_out[PB_TLB_ROWS + 1])
 {
-    float hit[ROWS + 1];
-    bool supposed = evidence->supposes_hits;
-    double sum = 0.0;
-    enum pb_status status = pb_tlb_estimate_caches(evidence, err);
-
-    if (status != PB_OK)
-        return status;
-    evidence->supposes_hits = false;
     for (int i = 0; i < ROWS; i++)
-        hit[i] = (float)log_of(evidence, i - BELOW);
-    hit[NOT_RECORDED] = 0.0F;
-    for (size_t s = 0; s < evidence->scans->count; s++) {
-        for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
-            struct place place = find_place(evidence, s, at);
-            struct base bases[BASES_MAX];
-            double most = -INFINITY;
-            size_t count = find_bases(evidence, &place, 0.0, bases);
-
-            for (size_t i = 0; i < count; i++)
-                most = fmax(most, log_of_place(evidence, hit, &place, &bases[i]));
-            sum += count > 0 ? most : 0.0;
-        }
-    }
-    evidence->supposes_hits = supposed;
-    *sum_out = sum;
-    return PB_OK;
+        density_out[i] = (float)exp(log_of(evidence, i - BELOW));
+    density_out[NOT_RECORDED] = 1.0F;
 }

@@ -20,11 +20,19 @@ enum {
     PB_TLB_FOUND_MAX = 3,
     PB_TLB_CYCLES_MAX = 4096,
     PB_TLB_STEPS_MAX = 12,
-    PB_TLB_CACHES_MAX = 5
+    PB_TLB_CACHES_MAX = 5,
+    PB_TLB_BASES_MAX = 1 + PB_TLB_CACHES_MAX, /* at least 4 */
+    PB_TLB_BELOW = 64,                        /* cycles below a line's that tables reach */
+    PB_TLB_ROWS = PB_TLB_CYCLES_MAX + PB_TLB_BELOW
 };
 
 /* With so many pages or more every chase of a scan ends before. */
 #define PB_TLB_NEVER UINT32_MAX
+
+/* What the line of a place may take, and how likely that is. */
+struct pb_tlb_base {
+    double cycles, log_prior;
+};
 
 struct pb_tlb_evidence {
     const struct pb_tlb_scans *scans;
@@ -105,9 +113,13 @@ double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles
  */
 enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct pb_error *err);
 
-/* Log likelihood of all accesses under the levels found. PB_NO_MEMORY. */
-enum pb_status pb_tlb_log_likelihood(struct pb_tlb_evidence *evidence, double *sum_out,
-                                     struct pb_error *err);
+/* What the line of a place may take, under the levels found. Returns how many; 0: not recorded. */
+size_t pb_tlb_find_bases(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
+                         struct pb_tlb_base bases_out[PB_TLB_BASES_MAX]);
+
+/* How likely a load is, by pb_tlb_row() of its cycles above its line and what it misses. */
+void pb_tlb_tabulate(const struct pb_tlb_evidence *evidence, float density_out[PB_TLB_ROWS + 1]);
+size_t pb_tlb_row(double excess_cycles);
 
 static inline const float *pb_tlb_gain(const struct pb_tlb_evidence *evidence, size_t scan,
                                        size_t place)

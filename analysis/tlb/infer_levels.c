@@ -8,8 +8,11 @@
  * likelihood of all accesses, less the price of their parameters. A step of a cache behind L2 is no
  * level. An interval holds what the accesses cannot tell from the value.
  *
- * Limit: levels that are replaced in order (LRU), by tree-PLRU or at random; of others only the
- * entries are stated.
+ * The levels found are then verified, and where they do not fit refined, by the forward model of
+ * all of them together (refine.h).
+ *
+ * Limit: victims by LRU, FIFO, tree-PLRU or at random; of levels of others only the entries are
+ * stated.
  *
  * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
  */
@@ -23,7 +26,7 @@
 
 #include "analysis/constants.h"
 #include "analysis/statistics/sample.h"
-#include "analysis/tlb/structure.h"
+#include "analysis/tlb/refine.h"
 
 enum {
     CANDIDATES_MAX = 4, /* for the next level; the last is scratch */
@@ -41,6 +44,7 @@ struct level {
     double reach_confidence;
     double explained;  /* of what places speak for: that it is a level */
     bool is_explained; /* loads miss as the best predicts */
+    bool is_suspect;   /* a cache may make it: it must be explained */
     bool
         is_always_looked_up; /* with every page from some chase on, that misses all levels before */
     size_t seen, agreeing;
@@ -104,13 +108,19 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
         const struct pb_tlb_structure *here = &ranking->items[i];
         double count = pb_tlb_entry_count(here), odds = exp(here->score - best->score);
         double most = here->is_equal ? (double)here->ways_high * (double)here->set_count : count;
+        bool as_likely;
 
         all += odds;
-        same += count == entries ? odds : 0.0;
-        covered += count == entries && here->coverage_bytes == best->coverage_bytes ? odds : 0.0;
-        reached += count * (double)here->coverage_bytes == entries * coverage ? odds : 0.0;
-        divided += count == entries && here->set_count == best->set_count ? odds : 0.0;
-        if (!is_as_likely(ranking, i))
+        as_likely = is_as_likely(ranking, i);
+        same += as_likely || count == entries ? odds : 0.0;
+        covered += as_likely || (count == entries && here->coverage_bytes == best->coverage_bytes)
+                       ? odds
+                       : 0.0;
+        reached +=
+            as_likely || count * (double)here->coverage_bytes == entries * coverage ? odds : 0.0;
+        divided +=
+            as_likely || (count == entries && here->set_count == best->set_count) ? odds : 0.0;
+        if (!as_likely)
             continue;
         widen(&level->entries, count, most);
         widen(&level->reach, count * (double)here->coverage_bytes,
@@ -124,8 +134,6 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
         best->set_count == 1) { /* more sets hide in smaller ones */
         widen(&level->entries, entries, entries * coverage / level->coverage.low);
         widen(&level->sets, sets, sets * coverage / level->coverage.low);
-        same /= 2.0;
-        divided /= 2.0;
     }
     level->confidence = same / all;
     level->coverage_confidence = covered / all;
@@ -236,8 +244,9 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
     double expected = evidence->penalty_cycles[level];
     double tolerance = 2.0 * evidence->noise.spread_cycles + 2.0; /* else it misses a cache too */
     enum pb_status status = PB_OK;
+    bool is_random = evidence->is_random[level]; /* its loads may hit again: no median of misses */
 
-    for (size_t s = 0; s < evidence->scans->count; s++) {
+    for (size_t s = 0; s < evidence->scans->count && !is_random; s++) {
         for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
             double hit = median_of(evidence, s, place, level), miss;
 
@@ -378,6 +387,9 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     least = !is_like_cache          ? PB_TLB_LEVEL_SHARE
             : evidence->is_l2_known ? PB_TLB_FAR_LEVEL_SHARE
                                     : PB_TLB_EXPLAINED;
+    level.is_suspect = explained < least;
+    if (level.best.victims != PB_TLB_LRU) /* its places do not begin to miss once for all */
+        least = PB_TLB_LEVEL_SHARE;
     *found_out = check.agreeing > 0 && explained >= least && level.entries.high > 1.0;
     search->is_ambiguous |=
         !*found_out && !evidence->is_l2_known && explained >= PB_TLB_LEVEL_SHARE;
@@ -421,9 +433,20 @@ static void drop_level(struct search *search, size_t position)
  * more known of caches. */
 static enum pb_status compare_levels(struct search *search, struct pb_error *err)
 {
+    static const struct pb_tlb_effort all = {0, 2048};
+    struct pb_tlb_level levels[PB_TLB_FOUND_MAX];
+    bool supposed = search->evidence->supposes_hits;
     double score = 0.0;
-    enum pb_status status = pb_tlb_log_likelihood(search->evidence, &score, err);
+    enum pb_status status = pb_tlb_estimate_caches(search->evidence, err);
 
+    for (size_t i = 0; i < search->now.count; i++)
+        levels[i] =
+            (struct pb_tlb_level){search->now.items[i].best, search->now.items[i].step_cycles};
+    search->evidence->supposes_hits = false;
+    if (status == PB_OK)
+        status =
+            pb_tlb_replay(search->evidence, levels, search->now.count, &all, &score, NULL, err);
+    search->evidence->supposes_hits = supposed;
     for (size_t i = 0; i < search->now.count; i++)
         score -= search->now.items[i].best.gain - search->now.items[i].best.score;
     if (status == PB_OK && score >= search->score) {
@@ -528,6 +551,89 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
             pb_tlb_adopt(evidence, &levels->items[i].best, levels->items[i].step_cycles, NULL, err);
     }
     free(search);
+    return status;
+}
+
+static bool is_same(const struct pb_tlb_level *a, const struct level *b)
+{
+    const struct pb_tlb_structure *here = &a->structure, *there = &b->best;
+
+    return a->penalty_cycles == b->step_cycles && here->victims == there->victims &&
+           here->coverage_bytes == there->coverage_bytes && here->is_equal == there->is_equal &&
+           here->set_count == there->set_count && here->ways[0] == there->ways[0];
+}
+
+/* What the accesses allow of a level beside what is likeliest of it, the others being known. */
+static enum pb_status bound_level(struct pb_tlb_evidence *evidence,
+                                  const struct pb_tlb_levels *likeliest, size_t at,
+                                  struct level *level, struct pb_error *err)
+{
+    struct pb_tlb_ranking *ranking = malloc(sizeof(*ranking));
+    enum pb_status status;
+
+    if (ranking == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
+    *level = (struct level){.step_cycles = likeliest->items[at].penalty_cycles, .explained = 1.0};
+    status = pb_tlb_list_alike(evidence, likeliest, at, ranking, err);
+    if (status == PB_OK)
+        summarise(ranking, level);
+    free(ranking);
+    return status;
+}
+
+/*
+ * The levels found, against the forward model of all of them: where it does not predict what loads
+ * miss, the likeliest ones near them. What is left unexplained lowers what is stated.
+ */
+static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct levels *levels,
+                                    struct pb_error *err)
+{
+    struct pb_tlb_levels likeliest = {.count = levels->count};
+    bool is_other = false;
+    enum pb_status status;
+
+    for (size_t i = 0; i < levels->count; i++)
+        likeliest.items[i] =
+            (struct pb_tlb_level){levels->items[i].best, levels->items[i].step_cycles};
+    if (levels->count == 0)
+        return PB_OK;
+    status = pb_tlb_estimate_caches(evidence, err);
+    if (status == PB_OK)
+        status = pb_tlb_refine(evidence, &likeliest, err);
+    if (status != PB_OK)
+        return status;
+    is_other = likeliest.count != levels->count;
+    for (size_t i = 0; i < likeliest.count; i++)
+        is_other |= !is_same(&likeliest.items[i], &levels->items[i]) ||
+                    likeliest.items[i].structure.victims != PB_TLB_LRU;
+    levels->count = likeliest.count;
+    for (size_t i = 0; i < levels->count && is_other && status == PB_OK; i++)
+        status = bound_level(evidence, &likeliest, i, &levels->items[i], err);
+    while (evidence->level_count > 0) {
+        evidence->position = evidence->level_count - 1;
+        pb_tlb_drop(evidence);
+    }
+    for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
+        struct level *level = &levels->items[i];
+        double misfit = pb_tlb_misfit(&likeliest.fits[i]),
+               fits = (level->is_suspect ? 0.5 : 1.0) /
+                      (1.0 + fmax(0.0, misfit) / PB_TLB_MISFIT_WORTH);
+        struct pb_tlb_check check;
+
+        evidence->position = i;
+        level->is_always_looked_up = true;
+        for (size_t k = 0; k < i; k++)
+            level->is_always_looked_up &= !evidence->is_random[k];
+        status = pb_tlb_adopt(evidence, &level->best, level->step_cycles, &check, err);
+        level->seen = check.seen;
+        level->agreeing = check.agreeing;
+        level->is_explained = misfit <= PB_TLB_MISFIT_MOST;
+        level->explained = fits;
+        level->confidence *= fits;
+        level->reach_confidence *= fits;
+        level->coverage_confidence *= fits;
+        level->sets_confidence *= fits;
+    }
     return status;
 }
 
@@ -704,7 +810,7 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
     if (coverage <= largest_page)
         pb_parameter_set_number(
             answer(at, i, "page_bytes"), (struct pb_estimate){coverage, 0.0, coverage},
-            level->coverage_confidence / 2.0, "what an entry covers; smaller pages do the same");
+            level->coverage_confidence, "what an entry covers; smaller pages do the same");
     else
         pb_parameter_set_none(answer(at, i, "page_bytes"),
                               "not observable: all pages covered by one entry hit together, so "
@@ -743,6 +849,8 @@ enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *er
         status = pb_tlb_evidence_open(&scans, at->parameters, &evidence, err);
     if (status == PB_OK)
         status = find_levels(&evidence, &levels, err);
+    if (status == PB_OK)
+        status = verify_levels(&evidence, &levels, err);
     if (status == PB_OK)
         status = measure_penalties(&evidence, &levels, err);
     if (status == PB_OK)

@@ -47,6 +47,12 @@ static inline float *pb_tlb_cycles(const struct pb_tlb_scan *scan, size_t place,
     return scan->cycles + place * scan->chase_count + chase;
 }
 
+/* Passes before the one that is recorded: two where it is recorded whole, else one. */
+static inline size_t pb_tlb_warm_passes(const struct pb_tlb_scan *scan, size_t chase)
+{
+    return scan->pages[chase] < scan->place_count || scan->page_count == scan->place_count ? 2 : 1;
+}
+
 /*
  * Takes the loads out whose lines L2 cannot keep, since more of a pass share a set of it than it
  * has ways: what they take says nothing of translation. Where its sets are not stated, it leaves

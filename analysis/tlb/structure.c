@@ -82,6 +82,19 @@ double pb_tlb_entry_count(const struct pb_tlb_structure *structure)
     return sum;
 }
 
+size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry)
+{
+    size_t set = 0;
+
+    if (!structure->is_equal)
+        return structure->set_at[entry % structure->entry_count];
+    if (structure->mask_count == 0)
+        return (size_t)(entry % structure->set_count);
+    for (size_t i = 0; i < structure->mask_count; i++)
+        set |= (size_t)__builtin_parityll(structure->masks[i] & entry) << i;
+    return set;
+}
+
 /* Parities of all values of each byte of an entry number, for each bit of the set. */
 static void tabulate(struct scorer *scorer, const struct pb_tlb_structure *structure)
 {
@@ -1035,18 +1048,20 @@ static int by_gain(const void *a, const void *b)
     return (left->bytes < right->bytes) - (left->bytes > right->bytes);
 }
 
-/*
- * Entries that cover less than those of the level before hit or miss with these, so that no chase
- * shows how much less. Memory is mapped by pages of 2 MiB where the level before covers as much.
- */
-static uint64_t least_coverage(const struct pb_tlb_evidence *evidence)
+uint64_t pb_tlb_least_coverage(const struct pb_tlb_scans *scans, uint64_t before_bytes)
 {
     static const uint64_t page_bytes = (uint64_t)2 << 20;
-    uint64_t least = evidence->scans->least_stride_bytes;
 
-    if (evidence->position > 0 && evidence->coverage_bytes[evidence->position - 1] >= page_bytes)
-        return page_bytes > least ? page_bytes : least;
-    return least;
+    return before_bytes >= page_bytes && page_bytes > scans->least_stride_bytes
+               ? page_bytes
+               : scans->least_stride_bytes;
+}
+
+static uint64_t least_coverage(const struct pb_tlb_evidence *evidence)
+{
+    return pb_tlb_least_coverage(
+        evidence->scans,
+        evidence->position > 0 ? evidence->coverage_bytes[evidence->position - 1] : 0);
 }
 
 /* Bits in which the entries of any chase differ. */
@@ -1163,8 +1178,8 @@ static void predict_lru(double *chance, size_t count, size_t ways, size_t warm_p
                               skip * chance_of_many(i, skip * skip, count - ways);
 }
 
-/* The same with random victims: it hits where no miss since its last lookup took its way. */
-static void predict_random(double *chance, size_t count, double ways, size_t warm_passes,
+/* It hits where no miss since its last lookup took its way. */
+void pb_tlb_predict_random(double *chance, size_t count, double ways, size_t warm_passes,
                            double lookup)
 {
     double kept = 1.0;
@@ -1182,6 +1197,9 @@ static void predict_random(double *chance, size_t count, double ways, size_t war
             kept *= stay(lookup * chance[i], ways);
         }
     }
+    for (size_t i = 0; i < count; i++)
+        chance[i] += PB_TLB_TOGETHER * chance[i] * (1.0 - chance[i]) *
+                     (1.0 - 0.6 * chance[i] * chance[i]) / ways;
 }
 
 /* The same with tree-PLRU, by the forward model: each hits or misses. */
@@ -1224,7 +1242,7 @@ static const double *find_chances(struct scorer *scorer, enum pb_tlb_victims vic
     if (victims == PB_TLB_TREE)
         predict_tree(scorer->tree, chances, count, warm_passes);
     else if (victims == PB_TLB_RANDOM)
-        predict_random(chances, count, (double)ways, warm_passes, lookup);
+        pb_tlb_predict_random(chances, count, (double)ways, warm_passes, lookup);
     else
         predict_lru(chances, count, ways, warm_passes, lookup);
     return chances;
@@ -1300,12 +1318,6 @@ static void weigh_set(const struct scorer *scorer, const double *chances, const 
     fit->variance += fit->hits_together ? together * together : independent;
 }
 
-/* Where passes are recorded whole, two came before. */
-static size_t warm_passes_of(const struct pb_tlb_scan *scan, size_t w)
-{
-    return scan->pages[w] <= scan->place_count ? 2 : 1;
-}
-
 /* All chases of one set. */
 static void fit_set(struct scorer *scorer, enum pb_tlb_victims victims, size_t s,
                     const struct unit *units, size_t unit_count, size_t ways, struct fit *fit)
@@ -1329,7 +1341,8 @@ static void fit_set(struct scorer *scorer, enum pb_tlb_victims victims, size_t s
         while (seen < recorded && scorer->rank[seen] < count)
             seen++;
         if (!all_miss(victims, count, ways, lookup))
-            chances = find_chances(scorer, victims, count, ways, warm_passes_of(scan, w), lookup);
+            chances =
+                find_chances(scorer, victims, count, ways, pb_tlb_warm_passes(scan, w), lookup);
         else if (!fit->is_judged)
             break; /* and so they do with all chases from there on */
         weigh_set(scorer, chances, pb_tlb_odds(evidence, s, w), seen, fit);
@@ -1413,8 +1426,8 @@ static void predict_lookups(struct scorer *scorer, const struct pb_tlb_structure
                 sum += (double)count;
                 continue;
             }
-            chances = find_chances(scorer, structure->victims, count, ways, warm_passes_of(scan, w),
-                                   lookup);
+            chances = find_chances(scorer, structure->victims, count, ways,
+                                   pb_tlb_warm_passes(scan, w), lookup);
             for (size_t i = 0; i < count; i++)
                 sum += chances[i];
         }
@@ -1626,7 +1639,7 @@ static void score_victims(struct scorer *scorer, const struct coverage *coverage
         return;
     bound = pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles);
     finalists[PB_TLB_LRU] = refine_lru(scorer, finalists[PB_TLB_LRU]);
-    for (int i = 1; i < PB_TLB_VICTIMS; i++) {
+    for (int i = 1; i <= PB_TLB_TREE; i++) {
         if (i == PB_TLB_RANDOM && pb_tlb_is_cache_step(scorer->evidence, ranking->penalty_cycles))
             continue;
         finalists[i] = find_victims(scorer, (enum pb_tlb_victims)i, coverages, count);

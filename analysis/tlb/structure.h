@@ -21,7 +21,7 @@
 
 enum { PB_TLB_PARITIES_MAX = 12, PB_TLB_UNEQUAL_MAX = 256, PB_TLB_HYPOTHESES_MAX = 128 };
 
-enum pb_tlb_victims { PB_TLB_LRU, PB_TLB_RANDOM, PB_TLB_TREE, PB_TLB_VICTIMS };
+enum pb_tlb_victims { PB_TLB_LRU, PB_TLB_RANDOM, PB_TLB_TREE, PB_TLB_FIFO, PB_TLB_VICTIMS };
 
 struct pb_tlb_structure {
     uint64_t coverage_bytes; /* of an entry */
@@ -77,6 +77,23 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
 
 /* Takes the level back that was adopted last. */
 void pb_tlb_drop(struct pb_tlb_evidence *evidence);
+
+size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry);
+/*
+ * Of each of so many entries of a set with random victims: the chance to miss in the last of some
+ * passes behind a first one, if it is looked up. In the first pass all are, later each with that
+ * chance.
+ */
+void pb_tlb_predict_random(double *chance_out, size_t count, double ways, size_t warm_passes,
+                           double lookup);
+
+/*
+ * Entries that cover less than those of the level before hit or miss with these, so that no chase
+ * shows how much less. Memory is mapped by pages of 2 MiB where the level before covers as much.
+ *
+ * before_bytes  what an entry of the level before covers; 0: there is none
+ */
+uint64_t pb_tlb_least_coverage(const struct pb_tlb_scans *scans, uint64_t before_bytes);
 
 double pb_tlb_entry_count(const struct pb_tlb_structure *structure);
 

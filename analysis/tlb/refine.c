@@ -1,0 +1,489 @@
+/* Climbing by the forward model; see refine.h. */
+#include "analysis/tlb/refine.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/constants.h"
+
+enum { TRIALS_MAX = 200, TRIALS_FINE = 24, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
+
+struct climb {
+    struct pb_tlb_evidence *evidence;
+    const struct pb_tlb_effort *effort;
+    struct pb_tlb_levels best;
+    double score;
+    size_t left;
+    enum pb_status status;
+    struct pb_error *err;
+};
+
+static double price_of(const struct pb_tlb_structure *structure)
+{
+    double parameters = 3.0 + (structure->set_count > 1) + (double)structure->mask_count;
+
+    if (structure->is_equal)
+        return PB_TLB_PARAMETER_PRICE * parameters;
+    return PB_TLB_PARAMETER_PRICE * (3.0 + (double)structure->set_count) +
+           structure->entry_count * log((double)structure->set_count);
+}
+
+static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *levels, size_t at)
+{
+    const struct pb_tlb_level *level = &levels->items[at];
+    const struct pb_tlb_structure *structure = &level->structure;
+    uint64_t before_bytes = at > 0 ? levels->items[at - 1].structure.coverage_bytes : 0;
+
+    return structure->ways[0] >= 1 && structure->set_count >= 1 &&
+           structure->set_count <= SETS_MAX && level->penalty_cycles >= 2.0 &&
+           structure->coverage_bytes >=
+               pb_tlb_least_coverage(climb->evidence->scans, before_bytes) &&
+           structure->coverage_bytes <= climb->evidence->scans->most_bytes &&
+           (double)structure->ways[0] * (double)structure->set_count < 65536.0;
+}
+
+static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
+{
+    double score = 0.0;
+
+    if (climb->left == 0 || climb->status != PB_OK)
+        return false;
+    for (size_t i = 0; i < levels->count; i++)
+        if (!is_possible(climb, levels, i))
+            return false;
+    climb->left--;
+    climb->status = pb_tlb_replay(climb->evidence, levels->items, levels->count, climb->effort,
+                                  &score, NULL, climb->err);
+    for (size_t i = 0; i < levels->count; i++)
+        score -= price_of(&levels->items[i].structure);
+    if (climb->status != PB_OK || score <= climb->score + 1.0)
+        return false;
+    climb->score = score;
+    climb->best = *levels;
+    return true;
+}
+
+static bool try_level(struct climb *climb, size_t at, struct pb_tlb_level level)
+{
+    struct pb_tlb_levels levels = climb->best;
+
+    levels.items[at] = level;
+    return try(climb, &levels);
+}
+
+/* Other victims, and as many entries in other numbers of equal sets. */
+static bool change_victims(struct climb *climb, size_t at, bool in_these_sets)
+{
+    struct pb_tlb_level from = climb->best.items[at];
+    double entries = pb_tlb_entry_count(&from.structure);
+    bool better = false;
+
+    for (int victims = 0; victims < PB_TLB_VICTIMS; victims++) {
+        struct pb_tlb_level level = from;
+
+        level.structure.victims = (enum pb_tlb_victims)victims;
+        if (from.structure.is_equal && level.structure.victims != from.structure.victims)
+            better |= try_level(climb, at, level);
+        level.structure.is_equal = true;
+        for (size_t sets = 1; sets <= 8 && !in_these_sets && from.structure.mask_count == 0;
+             sets *= 2) {
+            if (from.structure.is_equal && sets == from.structure.set_count)
+                continue;
+            level.structure.set_count = sets;
+            level.structure.ways[0] = (uint32_t)(entries / (double)sets + 0.5);
+            better |= try_level(climb, at, level);
+        }
+    }
+    return better;
+}
+
+/* Steps of ways, as long as one is better; first the large ones. */
+static bool change_ways(struct climb *climb, size_t at, bool by_one)
+{
+    bool better = false;
+
+    for (uint32_t part = 2; part <= 32 && !by_one; part *= 4) {
+        for (int down = 0; down < 2; down++) {
+            bool again = true;
+
+            while (again) {
+                struct pb_tlb_level level = climb->best.items[at];
+                uint32_t step = level.structure.ways[0] / part;
+
+                step = step > 0 ? step : 1;
+                if (!level.structure.is_equal)
+                    return better;
+                level.structure.ways[0] += down ? (uint32_t)-step : step;
+                again = level.structure.ways[0] < 65536 && try_level(climb, at, level);
+                better |= again;
+            }
+        }
+    }
+    for (int down = 0; down < 2; down++) {
+        bool again = true;
+
+        while (again) {
+            struct pb_tlb_level level = climb->best.items[at];
+
+            level.structure.ways[0] += down ? (uint32_t)-1 : 1;
+            again = level.structure.is_equal && try_level(climb, at, level);
+            better |= again;
+        }
+    }
+    return better;
+}
+
+/* The structure next to another: entries of another size, other numbers of sets or both. */
+enum { MOVES = 10 };
+
+static bool move(const struct pb_tlb_structure *from, size_t which,
+                 struct pb_tlb_structure *moved_out)
+{
+    static const struct {
+        int coverage, sets, ways;
+    } moves[MOVES] = {{0, 1, -1}, {0, -1, 1}, {-1, 1, 0}, {1, -1, 0}, {-1, 0, 0},
+                      {1, 0, 0},  {-1, 0, 1}, {1, 0, -1}, {0, 1, 0},  {0, -1, 0}};
+    int coverage = moves[which].coverage, sets = moves[which].sets, ways = moves[which].ways;
+
+    *moved_out = *from;
+    if ((sets < 0 && from->set_count % 2 != 0) || (ways < 0 && from->ways[0] < 2))
+        return false;
+    moved_out->coverage_bytes =
+        coverage < 0 ? from->coverage_bytes / 2 : from->coverage_bytes << coverage;
+    moved_out->set_count = sets < 0 ? from->set_count / 2 : from->set_count << sets;
+    moved_out->ways[0] = ways < 0 ? (from->ways[0] + 1) / 2 : from->ways[0] << ways;
+    return true;
+}
+
+static bool change_shape(struct climb *climb, size_t at)
+{
+    struct pb_tlb_level from = climb->best.items[at];
+    bool better = false;
+
+    for (size_t i = 0; i < MOVES && from.structure.is_equal && from.structure.mask_count == 0;
+         i++) {
+        struct pb_tlb_level level = from;
+
+        if (move(&from.structure, i, &level.structure))
+            better |= try_level(climb, at, level);
+    }
+    return better;
+}
+
+static bool change_penalty(struct climb *climb, size_t at)
+{
+    bool better = false;
+
+    for (int down = 0; down < 2; down++) {
+        bool again = true;
+
+        while (again) {
+            struct pb_tlb_level level = climb->best.items[at];
+
+            level.penalty_cycles += down ? -1.0 : 1.0;
+            again = try_level(climb, at, level);
+            better |= again;
+        }
+    }
+    return better;
+}
+
+static bool remove_level(struct climb *climb, size_t at)
+{
+    struct pb_tlb_levels levels = climb->best;
+
+    levels.count--;
+    for (size_t i = at; i < levels.count; i++)
+        levels.items[i] = levels.items[i + 1];
+    return try(climb, &levels);
+}
+
+/* The share of loads that miss a cache: what takes as long as that may be a level's or the cache's.
+ */
+static bool change_caches(struct climb *climb)
+{
+    struct pb_tlb_levels levels = climb->best;
+    double before = climb->evidence->cache_share;
+    bool better = false;
+
+    for (double factor = 0.125; factor <= 8.0 && climb->evidence->cache_count > 0; factor *= 64.0) {
+        double here = climb->evidence->cache_share;
+
+        climb->evidence->cache_share = fmax(PB_TLB_L2_MISS_SHARE, fmin(0.5, before * factor));
+        if (climb->evidence->cache_share != here && try(climb, &levels))
+            better = true;
+        else
+            climb->evidence->cache_share = here;
+    }
+    return better;
+}
+
+/* As long as any change of a level makes the accesses likelier. */
+static void climb_levels(struct climb *climb, bool only_ways)
+{
+    bool better;
+
+    do {
+        better = false;
+        for (size_t i = 0; i < climb->best.count && climb->status == PB_OK; i++) {
+            if (only_ways && climb->best.items[i].structure.victims == PB_TLB_LRU && i == 0)
+                continue; /* what such a level does is sure */
+            better |= change_victims(climb, i, only_ways);
+            better |= change_ways(climb, i, only_ways);
+            if (only_ways)
+                continue;
+            better |= change_penalty(climb, i);
+            better |= change_shape(climb, i);
+            if (climb->best.count > 1)
+                better |= remove_level(climb, i);
+        }
+        if (!only_ways)
+            better |= change_caches(climb);
+    } while (better && climb->left > 0 && climb->status == PB_OK);
+}
+
+/*
+ * A level between two or behind the last one, for each step that loads show beside those of the
+ * levels: with as many entries as lie between theirs.
+ */
+static bool insert_level(struct climb *climb)
+{
+    struct pb_tlb_evidence *evidence = climb->evidence;
+    struct pb_tlb_levels from = climb->best;
+    size_t level_count = evidence->level_count, position = evidence->position;
+    double cache_share = evidence->cache_share, steps[PB_TLB_STEPS_MAX];
+    struct climb other = *climb;
+    size_t step_count;
+
+    other.score = -INFINITY;
+    if (from.count == PB_TLB_FOUND_MAX || climb->status != PB_OK)
+        return false;
+    evidence->level_count = evidence->position = 0;
+    climb->status = pb_tlb_propose_steps(evidence, climb->err);
+    step_count = evidence->step_count;
+    memcpy(steps, evidence->step_cycles, sizeof(steps));
+    evidence->level_count = level_count;
+    evidence->position = position;
+    evidence->cache_share = cache_share;
+    for (size_t k = 0; k < step_count && climb->status == PB_OK; k++) {
+        struct pb_tlb_levels levels = from;
+        struct pb_tlb_level *here;
+        double before = 0.0, least = 4.0, most;
+        size_t at = 0;
+
+        while (at < from.count && before + from.items[at].penalty_cycles < steps[k] - 1.0)
+            before += from.items[at++].penalty_cycles;
+        if (steps[k] - before < 3.0 ||
+            (at < from.count && before + from.items[at].penalty_cycles < steps[k] + 3.0))
+            continue;
+        for (size_t i = levels.count++; i > at; i--)
+            levels.items[i] = levels.items[i - 1];
+        here = &levels.items[at];
+        if (at == from.count)
+            *here = from.items[at - 1];
+        else
+            here[1].penalty_cycles -= steps[k] - before;
+        here->penalty_cycles = steps[k] - before;
+        if (at > 0)
+            least = pb_tlb_entry_count(&from.items[at - 1].structure);
+        most = at < from.count ? pb_tlb_entry_count(&from.items[at].structure) : 32.0 * least;
+        here->structure.set_count = 1;
+        here->structure.mask_count = 0;
+        here->structure.is_equal = true;
+        for (uint32_t ways = (uint32_t)(1.1 * least); ways < most; ways += ways / 4 + 1) {
+            here->structure.ways[0] = ways;
+            here->structure.victims = PB_TLB_LRU;
+            try(&other, &levels);
+            here->structure.victims = PB_TLB_RANDOM;
+            try(&other, &levels);
+        }
+    }
+    if (other.best.count > from.count)
+        climb_levels(&other, false);
+    climb->left = other.left;
+    climb->status = other.status;
+    if (other.score <= climb->score + 1.0) {
+        evidence->cache_share = cache_share;
+        return false;
+    }
+    climb->best = other.best;
+    climb->score = other.score;
+    return true;
+}
+
+/* Of sets of pages that predict the same, the fewest, of the largest entries. */
+static void simplify(struct climb *climb)
+{
+    static const double same = 1e-3;
+
+    for (size_t at = 0; at < climb->best.count; at++) {
+        size_t left = 2; /* ways to do so that were not tried yet: with half the sets, with all */
+
+        while (left > 0 && climb->best.items[at].structure.is_equal &&
+               climb->best.items[at].structure.mask_count == 0) {
+            struct pb_tlb_level level = climb->best.items[at];
+            bool is_done;
+
+            level.structure.coverage_bytes *= 2;
+            if (left == 2)
+                level.structure.set_count /= 2;
+            climb->score -= 1.0 + same; /* as likely is enough */
+            is_done = (left == 1 || climb->best.items[at].structure.set_count % 2 == 0) &&
+                      try_level(climb, at, level);
+            climb->score += is_done ? 0.0 : 1.0 + same;
+            left = is_done ? 2 : left - 1;
+        }
+    }
+}
+
+double pb_tlb_misfit(const struct pb_tlb_fit *fit)
+{
+    double varying = fmax(fit->varying, 1.0), deviation = fit->deviation / varying - 1.0;
+    double loads = fmax(fit->loads, 1.0);
+    double against = fit->against + fmax(0.0, fit->stray - PB_TLB_STRAY * loads);
+
+    return fmax(against / loads / PB_TLB_AGAINST,
+                (deviation - PB_TLB_SIGMAS * sqrt(2.0 / varying)) / PB_TLB_DEVIATION);
+}
+
+static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
+                            struct pb_error *err)
+{
+    static const struct pb_tlb_effort all = {0, 8192};
+    double log_likelihood;
+
+    return pb_tlb_replay(evidence, levels->items, levels->count, &all, &log_likelihood,
+                         levels->fits, err);
+}
+
+static double worst_misfit(const struct pb_tlb_levels *levels)
+{
+    double worst = 0.0;
+
+    for (size_t i = 0; i < levels->count; i++)
+        worst = fmax(worst, pb_tlb_misfit(&levels->fits[i]));
+    return worst;
+}
+
+/* With an effort of its own, from levels on. */
+static void start(struct climb *climb, const struct pb_tlb_effort *effort, size_t trials,
+                  const struct pb_tlb_levels *levels)
+{
+    struct pb_tlb_levels from = *levels;
+
+    climb->effort = effort;
+    climb->left = trials;
+    climb->score = -INFINITY;
+    try(climb, &from);
+}
+
+enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
+                             struct pb_error *err)
+{
+    static const struct pb_tlb_effort coarse = {8, 2048}, fine = {0, 16384};
+    struct pb_tlb_levels found;
+    struct climb climb = {
+        .evidence = evidence, .score = -INFINITY, .left = TRIALS_MAX, .status = PB_OK, .err = err};
+    enum pb_status status = check(evidence, levels, err);
+
+    if (status != PB_OK)
+        return status;
+    found = *levels;
+    if (worst_misfit(levels) > 1.0) {
+        start(&climb, &coarse, TRIALS_MAX, levels);
+        climb_levels(&climb, false);
+        climb.left += TRIALS_MAX / 2;
+        while (worst_misfit(levels) > PB_TLB_GROSS && insert_level(&climb))
+            ;
+        *levels = climb.best;
+    }
+    start(&climb, &fine, TRIALS_FINE, levels);
+    climb_levels(&climb, true);
+    simplify(&climb);
+    *levels = climb.best;
+    status = climb.status == PB_OK ? check(evidence, levels, err) : climb.status;
+    if (status == PB_OK && worst_misfit(levels) > fmax(1.0, worst_misfit(&found)))
+        *levels = found; /* likelier by chances that are none */
+    return status;
+}
+
+/* Another structure of a level, by how much more or less likely than its own it is. */
+static double add_alike(struct climb *climb, size_t at, const struct pb_tlb_structure *structure,
+                        struct pb_tlb_ranking *ranking)
+{
+    struct pb_tlb_levels levels = climb->best;
+    struct pb_tlb_structure *added = &ranking->items[ranking->count];
+    double log_likelihood = 0.0;
+
+    levels.items[at].structure = *structure;
+    if (climb->status != PB_OK || ranking->count == PB_TLB_HYPOTHESES_MAX ||
+        !is_possible(climb, &levels, at))
+        return -INFINITY;
+    climb->status = pb_tlb_replay(climb->evidence, levels.items, levels.count, climb->effort,
+                                  &log_likelihood, NULL, climb->err);
+    *added = *structure;
+    added->score = log_likelihood - price_of(structure) - climb->score;
+    added->ways_high = structure->ways[0];
+    ranking->count++;
+    return added->score;
+}
+
+/* As many ways as are as likely as those of the level: first one by one. */
+static void add_ways(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+{
+    struct pb_tlb_structure structure = climb->best.items[at].structure;
+    uint32_t ways = structure.ways[0];
+
+    for (int down = 0; down < 2; down++)
+        for (uint32_t step = 1; step < 65536 && (!down || step < ways); step *= 2) {
+            structure.ways[0] = down ? ways - step : ways + step;
+            if (add_alike(climb, at, &structure, ranking) < -PB_SAME_PREDICTION)
+                break;
+        }
+}
+
+static void add_shapes(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+{
+    const struct pb_tlb_structure *own = &climb->best.items[at].structure;
+
+    for (size_t i = 0; i < MOVES; i++) {
+        struct pb_tlb_structure moved;
+
+        if (move(own, i, &moved))
+            add_alike(climb, at, &moved, ranking);
+    }
+    for (size_t k = 2; k < 16; k++) {
+        struct pb_tlb_structure smaller = *own;
+
+        smaller.coverage_bytes >>= k;
+        add_alike(climb, at, &smaller, ranking);
+        smaller.set_count <<= k;
+        add_alike(climb, at, &smaller, ranking);
+    }
+}
+
+enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
+                                 const struct pb_tlb_levels *levels, size_t at,
+                                 struct pb_tlb_ranking *ranking, struct pb_error *err)
+{
+    /* Of sets the shares of misses tell, of ways each page where one set after another overflows.
+     */
+    static const struct pb_tlb_effort shapes = {24, 8192}, ways = {0, 16384};
+    const struct pb_tlb_structure *own = &levels->items[at].structure;
+    struct climb climb = {.evidence = evidence, .status = PB_OK, .err = err};
+
+    ranking->count = ranking->best = 0;
+    start(&climb, &shapes, 1, levels);
+    if (climb.status == PB_OK)
+        add_alike(&climb, at, own, ranking);
+    if (own->is_equal && own->mask_count == 0)
+        add_shapes(&climb, at, ranking);
+    if (own->is_equal && climb.status == PB_OK) {
+        start(&climb, &ways, 1, levels);
+        add_ways(&climb, at, ranking);
+    }
+    for (size_t i = 1; i < ranking->count; i++)
+        if (ranking->items[i].score > ranking->items[ranking->best].score)
+            ranking->best = i;
+    return climb.status;
+}

@@ -1,0 +1,36 @@
+/*
+ * The likeliest levels near those that were found, by the forward model alone (replay.h): any level
+ * may get other victims, ways, sets, entries or another penalty, one may go or come, as long as
+ * all accesses together grow likelier by more than its parameters cost. And what else the accesses
+ * allow.
+ */
+#ifndef PB_ANALYSIS_TLB_REFINE_H
+#define PB_ANALYSIS_TLB_REFINE_H
+
+#include "analysis/tlb/replay.h"
+
+struct pb_tlb_levels {
+    struct pb_tlb_level items[PB_TLB_FOUND_MAX];
+    struct pb_tlb_fit fits[PB_TLB_FOUND_MAX];
+    size_t count;
+};
+
+/*
+ * How far loads miss a level other than it predicts: 0, or in units of what is allowed; beyond 1
+ * the level is something else.
+ */
+double pb_tlb_misfit(const struct pb_tlb_fit *fit);
+
+/* Fills levels->fits; where one is no fit, levels become the likeliest. PB_NO_MEMORY. */
+enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
+                             struct pb_error *err);
+
+/*
+ * Structures of a level that are nearly as likely as its own, with their scores; its own is the
+ * best of them. PB_NO_MEMORY.
+ */
+enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
+                                 const struct pb_tlb_levels *levels, size_t at,
+                                 struct pb_tlb_ranking *ranking_out, struct pb_error *err);
+
+#endif

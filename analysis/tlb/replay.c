@@ -1,0 +1,731 @@
+/* Predictions of the forward model; see replay.h. */
+#include "analysis/tlb/replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/constants.h"
+#include "analysis/model/cache.h"
+
+/* Chases with random misses are repeated until they have so many loads, within limits. */
+enum { REPEATS_MIN = 4, REPEATS_MAX = 64 };
+
+/* What becomes of a page at a level in every pass but the first. */
+enum fate { HITS, MISSES, VARIES };
+
+/* One level, as the pages of a scan meet it. */
+struct stage {
+    const struct pb_tlb_structure *structure;
+    struct pb_model_cache *cache; /* or, where victims are random, the same without its searches: */
+    uint8_t *is_present;          /* [pages] by the first page of the entry, */
+    uint32_t *present;            /* [sets][ways] these pages, */
+    uint32_t *begin, *filled;     /* [sets] where those of a set begin, and how many it has */
+    uint64_t random;
+    uint32_t *entry, *set;      /* [pages]; entry numbers modulo the number of sets are the set */
+    uint32_t *first;            /* [pages] the first page of the entry */
+    uint8_t *fate;              /* [pages] of the chase */
+    uint32_t *looked_up;        /* [sets] entries of the set that are looked up, */
+    uint8_t *is_mixed;          /* [sets] some of them not in every pass, */
+    uint8_t *varies;            /* [sets] and what they do varies */
+    uint32_t *reached, *missed; /* [places] how often in the last pass of all repeats */
+    double came, gone;          /* of one repeat, in the last pass; those that missed */
+    bool is_replayed;           /* some sets vary in the chase, and what they do is replayed, */
+    bool is_sure;               /* all of them are looked up in every pass; else known chances do */
+    double **chances; /* [2][pages + 1] of the entries of a set, by warm passes and their number */
+    uint32_t *rank;   /* [places] of the page's entry in its set */
+};
+
+/* What is predicted of the loads of a scan that come to a level. */
+struct prediction {
+    float *chance;           /* [chase][place] to miss it; 0 or 1: for sure */
+    float *share, *variance; /* [chase] of misses where they vary; of a load's share of the variance
+                                of their sum; 0: they do not */
+    float *expected;         /* [chase] misses of these loads that clearly hit or miss, */
+    uint32_t *seen, *misses; /* [chase] how many these are; of these, misses */
+};
+
+struct replay {
+    struct pb_tlb_evidence *evidence;
+    const struct pb_tlb_effort *effort;
+    struct stage stages[PB_TLB_FOUND_MAX];
+    struct prediction predictions[PB_TLB_FOUND_MAX];
+    size_t count; /* levels */
+    size_t pages_max;
+    bool is_checked;                    /* variances are needed */
+    double steps[PB_TLB_FOUND_MAX + 1]; /* what a load takes more that misses so many */
+    float density[PB_TLB_ROWS + 1];     /* of a load, by its excess */
+    uint32_t *chases;                   /* of the scan that are looked at, */
+    size_t chase_count;                 /* so many */
+    uint32_t *pages;                    /* that are replayed */
+    double log_likelihood;
+};
+
+static bool has_random_victims(const struct stage *stage)
+{
+    return stage->structure->victims == PB_TLB_RANDOM;
+}
+
+static uint32_t ways_of(const struct pb_tlb_structure *structure, size_t set)
+{
+    return structure->ways[structure->is_equal ? 0 : set];
+}
+
+static enum pb_status make_cache(struct stage *stage, struct pb_error *err)
+{
+    static const enum pb_model_policy policies[] = {[PB_TLB_LRU] = PB_MODEL_LRU,
+                                                    [PB_TLB_FIFO] = PB_MODEL_FIFO,
+                                                    [PB_TLB_RANDOM] = PB_MODEL_RANDOM,
+                                                    [PB_TLB_TREE] = PB_MODEL_PLRU};
+    const struct pb_tlb_structure *structure = stage->structure;
+    struct pb_model_shape shape = {.line_bytes = 1,
+                                   .set_count = structure->set_count,
+                                   .way_count = structure->ways[0],
+                                   .way_counts = structure->is_equal ? NULL : structure->ways,
+                                   .policy = policies[structure->victims]};
+
+    if (!has_random_victims(stage))
+        return pb_model_cache_create(&shape, 1, &stage->cache, err);
+    stage->begin[0] = 0;
+    for (size_t set = 1; set < structure->set_count; set++)
+        stage->begin[set] = stage->begin[set - 1] + ways_of(structure, set - 1);
+    return PB_OK;
+}
+
+static bool allocate_stage(struct stage *stage, size_t pages, size_t places)
+{
+    size_t sets = stage->structure->set_count;
+    size_t entries = (size_t)pb_tlb_entry_count(stage->structure);
+
+    stage->is_present = malloc(pages);
+    stage->present = malloc(entries * sizeof(*stage->present));
+    stage->begin = malloc(sets * sizeof(*stage->begin));
+    stage->filled = malloc(sets * sizeof(*stage->filled));
+    stage->first = malloc(pages * sizeof(*stage->first));
+    stage->entry = malloc(pages * sizeof(*stage->entry));
+    stage->set = malloc(pages * sizeof(*stage->set));
+    stage->fate = malloc(pages);
+    stage->looked_up = malloc(sets * sizeof(*stage->looked_up));
+    stage->is_mixed = malloc(sets);
+    stage->varies = malloc(sets);
+    stage->reached = malloc(places * sizeof(*stage->reached));
+    stage->missed = malloc(places * sizeof(*stage->missed));
+    stage->rank = malloc(places * sizeof(*stage->rank));
+    stage->chances = calloc(2 * (pages + 1), sizeof(*stage->chances));
+    return stage->is_present != NULL && stage->present != NULL && stage->begin != NULL &&
+           stage->filled != NULL && stage->first != NULL && stage->entry != NULL &&
+           stage->set != NULL && stage->fate != NULL && stage->looked_up != NULL &&
+           stage->is_mixed != NULL && stage->varies != NULL && stage->reached != NULL &&
+           stage->missed != NULL && stage->rank != NULL && stage->chances != NULL;
+}
+
+static bool allocate_prediction(struct prediction *prediction, size_t cells, size_t chases)
+{
+    prediction->chance = malloc(cells * sizeof(*prediction->chance));
+    prediction->share = malloc(chases * sizeof(*prediction->share));
+    prediction->variance = malloc(chases * sizeof(*prediction->variance));
+    prediction->expected = malloc(chases * sizeof(*prediction->expected));
+    prediction->seen = malloc(chases * sizeof(*prediction->seen));
+    prediction->misses = malloc(chases * sizeof(*prediction->misses));
+    return prediction->chance != NULL && prediction->share != NULL &&
+           prediction->variance != NULL && prediction->expected != NULL &&
+           prediction->seen != NULL && prediction->misses != NULL;
+}
+
+static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
+{
+    const struct pb_tlb_scans *scans = replay->evidence->scans;
+    size_t pages = 1, places = 1, chases = 1, cells = 1;
+    bool is_allocated;
+    enum pb_status status = PB_OK;
+
+    for (size_t s = 0; s < scans->count; s++) {
+        const struct pb_tlb_scan *scan = &scans->items[s];
+
+        pages = scan->page_count > pages ? scan->page_count : pages;
+        places = scan->place_count > places ? scan->place_count : places;
+        chases = scan->chase_count > chases ? scan->chase_count : chases;
+        if (scan->chase_count * scan->place_count > cells)
+            cells = scan->chase_count * scan->place_count;
+    }
+    replay->pages_max = pages;
+    replay->chases = malloc(chases * sizeof(*replay->chases));
+    replay->pages = malloc(pages * sizeof(*replay->pages));
+    is_allocated = replay->chases != NULL && replay->pages != NULL;
+    for (size_t i = 0; i < replay->count && is_allocated; i++)
+        is_allocated = allocate_stage(&replay->stages[i], pages, places) &&
+                       allocate_prediction(&replay->predictions[i], cells, chases);
+    if (!is_allocated)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu loads", cells);
+    for (size_t i = 0; i < replay->count && status == PB_OK; i++) {
+        replay->stages[i].random = (i + 1) * UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
+        status = make_cache(&replay->stages[i], err);
+    }
+    return status;
+}
+
+static void close_replay(struct replay *replay)
+{
+    for (size_t i = 0; i < replay->count; i++) {
+        struct stage *stage = &replay->stages[i];
+        struct prediction *prediction = &replay->predictions[i];
+
+        pb_model_cache_destroy(stage->cache);
+        free(stage->is_present);
+        free(stage->present);
+        free(stage->begin);
+        free(stage->filled);
+        free(stage->first);
+        free(stage->entry);
+        free(stage->set);
+        free(stage->fate);
+        free(stage->looked_up);
+        free(stage->is_mixed);
+        free(stage->varies);
+        free(stage->reached);
+        free(stage->missed);
+        free(stage->rank);
+        for (size_t k = 0; stage->chances != NULL && k < 2 * (replay->pages_max + 1); k++)
+            free(stage->chances[k]);
+        free(stage->chances);
+        free(prediction->chance);
+        free(prediction->share);
+        free(prediction->variance);
+        free(prediction->expected);
+        free(prediction->seen);
+        free(prediction->misses);
+    }
+    free(replay->chases);
+    free(replay->pages);
+}
+
+static void empty(struct stage *stage, size_t pages)
+{
+    if (!has_random_victims(stage)) {
+        pb_model_cache_clear(stage->cache);
+        return;
+    }
+    memset(stage->is_present, 0, pages);
+    memset(stage->filled, 0, stage->structure->set_count * sizeof(*stage->filled));
+}
+
+/* Looks a page up, and fills its entry where it is missing. Returns whether it is a hit. */
+static bool touch(struct stage *stage, size_t page)
+{
+    uint32_t set = stage->set[page], first = stage->first[page];
+    uint32_t ways = ways_of(stage->structure, set), *slot;
+
+    if (!has_random_victims(stage))
+        return pb_model_cache_touch(stage->cache, stage->entry[page], NULL);
+    if (stage->is_present[first])
+        return true;
+    slot = &stage->present[stage->begin[set]];
+    if (stage->filled[set] < ways) {
+        slot += stage->filled[set]++;
+    } else {
+        stage->random =
+            stage->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        slot += (stage->random >> 32) * ways >> 32;
+        stage->is_present[*slot] = 0;
+    }
+    *slot = first;
+    stage->is_present[first] = 1;
+    return false;
+}
+
+/* The entries of a scan's pages. */
+static void enter_scan(struct stage *stage, const struct pb_tlb_scan *scan)
+{
+    const struct pb_tlb_structure *structure = stage->structure;
+    uint64_t first = scan->base_address / structure->coverage_bytes;
+
+    for (size_t page = 0; page < scan->page_count; page++) {
+        uint64_t entry =
+            (scan->base_address + page * scan->stride_bytes) / structure->coverage_bytes;
+        size_t set = pb_tlb_set_of(structure, entry);
+
+        stage->set[page] = (uint32_t)set;
+        stage->entry[page] = (uint32_t)((entry - first) * structure->set_count + set);
+        stage->first[page] = page > 0 && stage->entry[page] == stage->entry[page - 1]
+                                 ? stage->first[page - 1]
+                                 : (uint32_t)page;
+    }
+}
+
+/*
+ * Do all of so many entries miss in every pass? With random victims so many misses in the first one
+ * leave an entry with less than the least chance to hit; a tree's victims take turns while all
+ * miss, the whole tree within twice its ways.
+ */
+static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways)
+{
+    if (victims == PB_TLB_RANDOM)
+        return (double)count > (double)ways * (1.0 - log(PB_TLB_RARE));
+    return victims != PB_TLB_TREE || count > 2 * ways;
+}
+
+/* Fates at a level of the pages that come to it: all, where before is NULL. */
+static void find_fates(struct stage *stage, const struct stage *before, size_t pages, size_t places)
+{
+    const struct pb_tlb_structure *structure = stage->structure;
+    uint32_t last = UINT32_MAX;
+
+    memset(stage->looked_up, 0, structure->set_count * sizeof(*stage->looked_up));
+    memset(stage->is_mixed, 0, structure->set_count);
+    for (size_t page = 0; page < pages; page++) {
+        uint32_t set = stage->set[page];
+
+        if (before != NULL && before->fate[page] == HITS)
+            continue;
+        if (page < places)
+            stage->rank[page] = stage->looked_up[set];
+        stage->looked_up[set] += stage->entry[page] != last;
+        stage->is_mixed[set] |= before != NULL && before->fate[page] == VARIES;
+        last = stage->entry[page];
+    }
+    stage->is_replayed = false;
+    stage->is_sure = true;
+    for (size_t set = 0; set < structure->set_count; set++) {
+        size_t count = stage->looked_up[set], ways = ways_of(structure, set);
+
+        stage->varies[set] =
+            count > ways && (stage->is_mixed[set] || !all_miss(structure->victims, count, ways));
+        stage->is_replayed |= stage->varies[set];
+        stage->is_sure &= !stage->varies[set] || !stage->is_mixed[set];
+    }
+    last = UINT32_MAX;
+    for (size_t page = 0; page < pages; page++) {
+        uint32_t set = stage->set[page], entry = stage->entry[page];
+
+        if ((before != NULL && before->fate[page] == HITS) ||
+            stage->looked_up[set] <= ways_of(structure, set)) {
+            stage->fate[page] = HITS;
+            continue;
+        }
+        if (stage->varies[set])
+            stage->fate[page] = VARIES;
+        else
+            stage->fate[page] = entry == last ? HITS : MISSES;
+        last = entry;
+    }
+}
+
+/* Pages that come to a set which varies. Returns how many. */
+static size_t list_pages(struct replay *replay, size_t pages)
+{
+    size_t count = 0;
+
+    for (size_t page = 0; page < pages; page++) {
+        size_t i = 0;
+
+        while (i < replay->count && replay->stages[i].fate[page] == MISSES)
+            i++;
+        if (i < replay->count && replay->stages[i].fate[page] == VARIES &&
+            replay->stages[i].is_replayed)
+            replay->pages[count++] = (uint32_t)page;
+    }
+    return count;
+}
+
+/* The first pass: every page is new, and fills the levels. */
+static void fill_levels(struct replay *replay, size_t pages)
+{
+    for (size_t page = 0; page < pages; page++) {
+        for (size_t i = 0; i < replay->count; i++) {
+            struct stage *stage = &replay->stages[i];
+
+            if (page > 0 && stage->entry[page] == stage->entry[page - 1])
+                break;
+            if (stage->is_replayed && stage->varies[stage->set[page]])
+                touch(stage, page);
+        }
+    }
+}
+
+/* A later pass over the pages that vary; the last one is counted. */
+static void run_pass(struct replay *replay, size_t count, size_t places, bool is_last)
+{
+    for (size_t k = 0; k < count; k++) {
+        uint32_t page = replay->pages[k];
+
+        for (size_t i = 0; i < replay->count; i++) {
+            struct stage *stage = &replay->stages[i];
+            bool is_hit = stage->fate[page] == HITS;
+
+            if (stage->fate[page] == VARIES)
+                is_hit = touch(stage, page);
+            if (is_last && page < places) {
+                stage->reached[page]++;
+                stage->missed[page] += !is_hit;
+                stage->came += 1.0;
+                stage->gone += !is_hit;
+            }
+            if (is_hit)
+                break;
+        }
+    }
+}
+
+/* Replays a chase's sets that vary, and counts. Returns how often. */
+static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan, size_t w,
+                           size_t index)
+{
+    size_t pages = scan->pages[w], places = pages < scan->place_count ? pages : scan->place_count;
+    size_t count = list_pages(replay, pages), warm = pb_tlb_warm_passes(scan, w), repeats = 1;
+    double sum[PB_TLB_FOUND_MAX] = {0.0}, squares[PB_TLB_FOUND_MAX] = {0.0};
+    double loads[PB_TLB_FOUND_MAX] = {0.0};
+    bool any_random = false;
+
+    for (size_t i = 0; i < replay->count; i++) {
+        struct stage *stage = &replay->stages[i];
+
+        memset(stage->reached, 0, places * sizeof(*stage->reached));
+        memset(stage->missed, 0, places * sizeof(*stage->missed));
+        any_random |= stage->is_replayed && has_random_victims(stage);
+    }
+    if (count == 0)
+        return 0;
+    if (any_random && pages > 0)
+        repeats = replay->effort->repeated_loads / pages;
+    if (any_random)
+        repeats = repeats < REPEATS_MIN   ? REPEATS_MIN
+                  : repeats > REPEATS_MAX ? REPEATS_MAX
+                                          : repeats;
+    for (size_t r = 0; r < repeats; r++) {
+        for (size_t i = 0; i < replay->count; i++) {
+            empty(&replay->stages[i], pages);
+            replay->stages[i].came = replay->stages[i].gone = 0.0;
+        }
+        fill_levels(replay, pages);
+        for (size_t pass = 1; pass <= warm; pass++)
+            run_pass(replay, count, places, pass == warm);
+        for (size_t i = 0; i < replay->count; i++) {
+            double share = replay->stages[i].gone / fmax(1.0, replay->stages[i].came);
+
+            loads[i] += replay->stages[i].came;
+            sum[i] += share;
+            squares[i] += share * share;
+        }
+    }
+    for (size_t i = 0; i < replay->count; i++) {
+        double times = (double)repeats, mean = sum[i] / times;
+
+        replay->predictions[i].share[index] = (float)mean;
+        if (repeats > 1 && loads[i] >= times) /* two repeats more as if loads were independent */
+            replay->predictions[i].variance[index] =
+                (float)(((squares[i] - sum[i] * mean) * loads[i] / times +
+                         2.0 * mean * (1.0 - mean)) /
+                        (times + 1.0) * (1.0 + 1.0 / times));
+    }
+    return repeats;
+}
+
+/*
+ * How much nearer to their mean the chances of places are than they were drawn: by the part of
+ * their variance that so few draws make.
+ */
+static double pool(const struct stage *stage, size_t places, double share)
+{
+    double drawn = 0.0, spread = 0.0;
+
+    for (size_t place = 0; place < places; place++) {
+        double reached = stage->reached[place], here;
+
+        if (stage->fate[place] != VARIES || reached == 0.0)
+            continue;
+        here = stage->missed[place] / reached - share;
+        spread += here * here;
+        drawn += share * (1.0 - share) / reached;
+    }
+    return spread > drawn ? drawn / spread : 1.0;
+}
+
+static double bounded(double chance)
+{
+    return fmin(fmax(chance, PB_TLB_RARE), 1.0 - PB_TLB_RARE);
+}
+
+/* A set of so many entries, all of which are looked up in every pass: each hits or misses. */
+static void replay_set(struct stage *stage, double *chance, size_t count, size_t warm_passes)
+{
+    size_t sets = stage->structure->set_count;
+
+    pb_model_cache_clear(stage->cache);
+    for (size_t pass = 0; pass <= warm_passes; pass++)
+        for (size_t i = 0; i < count; i++)
+            chance[i] = pb_model_cache_touch(stage->cache, i * sets, NULL) ? 0.0 : 1.0;
+}
+
+/*
+ * Chances of entries that share a set with as many ways as all, and are looked up in every pass;
+ * NULL: out of memory.
+ */
+static const double *find_chances(struct replay *replay, struct stage *stage, size_t count,
+                                  size_t ways, size_t warm_passes)
+{
+    double **at = &stage->chances[(warm_passes - 1) * (replay->pages_max + 1) + count];
+
+    if (*at == NULL)
+        *at = malloc(count * sizeof(**at));
+    else
+        return *at;
+    if (*at != NULL && has_random_victims(stage))
+        pb_tlb_predict_random(*at, count, (double)ways, warm_passes, 1.0);
+    else if (*at != NULL)
+        replay_set(stage, *at, count, warm_passes);
+    return *at;
+}
+
+/*
+ * Chances that need no replay of the whole: all that comes to the level comes in every pass, and
+ * nothing behind it depends on what misses when.
+ */
+static void set_chances(struct replay *replay, struct stage *stage, size_t places, size_t warm,
+                        float *chance)
+{
+    uint32_t last = UINT32_MAX;
+
+    for (size_t place = 0; place < places; place++) {
+        uint32_t set = stage->set[place];
+        const double *chances;
+
+        if (stage->fate[place] != VARIES)
+            continue;
+        chances = find_chances(replay, stage, stage->looked_up[set], ways_of(stage->structure, set),
+                               warm);
+        chance[place] = stage->entry[place] == last || chances == NULL
+                            ? 0.0F
+                            : (float)chances[stage->rank[place]];
+        last = stage->entry[place];
+    }
+}
+
+/* What is predicted of one chase. */
+static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan, size_t index)
+{
+    size_t w = replay->chases[index], pages = scan->pages[w], repeats;
+    size_t places = pages < scan->place_count ? pages : scan->place_count;
+    bool is_known[PB_TLB_FOUND_MAX] = {false};
+
+    for (size_t i = 0; i < replay->count; i++) {
+        find_fates(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages, places);
+        replay->predictions[i].share[index] = replay->predictions[i].variance[index] = 0.0F;
+        replay->predictions[i].expected[index] = 0.0F;
+        replay->predictions[i].seen[index] = replay->predictions[i].misses[index] = 0;
+    }
+    for (size_t i = replay->count; i > 0 && !replay->is_checked; i--) {
+        struct stage *stage = &replay->stages[i - 1];
+
+        if (stage->is_replayed && (!stage->structure->is_equal || !stage->is_sure))
+            break;
+        is_known[i - 1] = stage->is_replayed;
+        stage->is_replayed = false;
+        if (is_known[i - 1])
+            break;
+    }
+    repeats = replay_chase(replay, scan, w, index);
+    for (size_t i = 0; i < replay->count; i++) {
+        const struct stage *stage = &replay->stages[i];
+        struct prediction *prediction = &replay->predictions[i];
+        float *chance = prediction->chance + index * scan->place_count;
+        double pooled = 0.0;
+
+        if (repeats > 1 && !replay->is_checked)
+            pooled = pool(stage, places, prediction->share[index]);
+
+        if (is_known[i])
+            set_chances(replay, &replay->stages[i], places, pb_tlb_warm_passes(scan, w), chance);
+        for (size_t place = 0; place < places; place++) {
+            double drawn = prediction->share[index];
+
+            if (is_known[i] && stage->fate[place] == VARIES)
+                continue;
+            if (stage->reached[place] > 0)
+                drawn += (1.0 - pooled) * (stage->missed[place] / (double)stage->reached[place] -
+                                           prediction->share[index]);
+            if (repeats > 1)
+                drawn = bounded(drawn);
+            chance[place] =
+                stage->fate[place] == VARIES ? (float)drawn : stage->fate[place] == MISSES;
+        }
+    }
+}
+
+/* How likely a load is by the number of levels that it misses: density_out[count + 1]. */
+static void find_densities(const struct replay *replay, double excess, float *density_out)
+{
+    for (size_t i = 0; i <= replay->count; i++)
+        density_out[i] = replay->density[pb_tlb_row(excess - replay->steps[i])];
+}
+
+/* Log likelihood of a place's loads where its line takes so much. */
+static double weigh_place(const struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
+                          double base_cycles)
+{
+    double product = 1.0, sum = 0.0;
+
+    for (size_t j = 0; j < replay->chase_count; j++) {
+        double excess = *pb_tlb_cycles(scan, place, replay->chases[j]) - base_cycles;
+        double likely = 0.0, comes = 1.0;
+        float density[PB_TLB_FOUND_MAX + 1];
+
+        if (isnan(excess))
+            continue;
+        find_densities(replay, excess, density);
+        for (size_t i = 0; i < replay->count; i++) {
+            double miss = replay->predictions[i].chance[j * scan->place_count + place];
+
+            likely += comes * (1.0 - miss) * density[i];
+            comes *= miss;
+        }
+        product *= likely + comes * density[replay->count];
+        if (product < 1e-200) {
+            sum += log(product);
+            product = 1.0;
+        }
+    }
+    return sum + log(product);
+}
+
+/* A load that no number of missed levels explains counts against the level before whose step it
+ * lies.
+ */
+static bool is_stray(const struct replay *replay, double excess, const float *density,
+                     struct pb_tlb_fit *fits)
+{
+    double least = 3.0 * exp(replay->evidence->noise.log_contamination);
+
+    for (size_t i = 0; i <= replay->count; i++)
+        if (density[i] > least)
+            return false;
+    for (size_t i = 0; i < replay->count; i++) {
+        if (excess < replay->steps[i] || excess > replay->steps[i + 1])
+            continue;
+        fits[i].loads += 1.0;
+        fits[i].stray += 1.0;
+    }
+    return true;
+}
+
+/* Compares a place's loads with what is predicted. */
+static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
+                        double base_cycles, struct pb_tlb_fit *fits)
+{
+    static const float clear = 20.0F;
+
+    for (size_t j = 0; j < replay->chase_count; j++) {
+        double excess = *pb_tlb_cycles(scan, place, replay->chases[j]) - base_cycles;
+        float density[PB_TLB_FOUND_MAX + 1];
+        bool is_miss = true;
+
+        if (isnan(excess))
+            continue;
+        find_densities(replay, excess, density);
+        if (is_stray(replay, excess, density, fits))
+            continue;
+        for (size_t i = 0; i < replay->count && is_miss; i++) {
+            struct prediction *prediction = &replay->predictions[i];
+            float chance = prediction->chance[j * scan->place_count + place], most = 0.0F;
+
+            for (size_t k = i + 1; k <= replay->count; k++)
+                most = density[k] > most ? density[k] : most;
+            if (most < clear * density[i] && density[i] < clear * most)
+                break;
+            is_miss = most > density[i];
+            fits[i].loads += 1.0;
+            if (chance > 0.0F && chance < 1.0F) {
+                prediction->expected[j] += chance;
+                prediction->seen[j]++;
+                prediction->misses[j] += is_miss;
+            } else {
+                fits[i].against += is_miss != (chance > 0.5F);
+            }
+        }
+    }
+}
+
+static void add_deviations(const struct replay *replay, struct pb_tlb_fit *fits)
+{
+    for (size_t i = 0; i < replay->count; i++) {
+        const struct prediction *prediction = &replay->predictions[i];
+
+        for (size_t j = 0; j < replay->chase_count; j++) {
+            double seen = prediction->seen[j], here;
+
+            if (seen < 8.0 || prediction->variance[j] <= 0.0F)
+                continue;
+            here = prediction->misses[j] - prediction->expected[j];
+            fits[i].deviation += here * here / (seen * prediction->variance[j]);
+            fits[i].varying += 1.0;
+        }
+    }
+}
+
+/* The chases of a scan that are looked at: all, or so many per octave of pages. */
+static void choose_chases(struct replay *replay, const struct pb_tlb_scan *scan, size_t per_octave)
+{
+    double next = 0.0;
+
+    replay->chase_count = 0;
+    for (size_t w = 0; w < scan->chase_count; w++) {
+        if (scan->pages[w] < next)
+            continue;
+        replay->chases[replay->chase_count++] = (uint32_t)w;
+        if (per_octave > 0)
+            next = scan->pages[w] * (1.0 + 0.7 / (double)per_octave);
+    }
+}
+
+static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits)
+{
+    const struct pb_tlb_scan *scan = &replay->evidence->scans->items[s];
+
+    choose_chases(replay, scan, replay->effort->per_octave);
+    for (size_t i = 0; i < replay->count; i++)
+        enter_scan(&replay->stages[i], scan);
+    for (size_t j = 0; j < replay->chase_count; j++)
+        predict_chase(replay, scan, j);
+    for (size_t place = 0; place < scan->place_count; place++) {
+        struct pb_tlb_base bases[PB_TLB_BASES_MAX];
+        size_t base_count = pb_tlb_find_bases(replay->evidence, s, place, bases), best = 0;
+        double most = -INFINITY;
+
+        for (size_t i = 0; i < base_count; i++) {
+            double here = bases[i].log_prior + weigh_place(replay, scan, place, bases[i].cycles);
+
+            if (here > most) {
+                most = here;
+                best = i;
+            }
+        }
+        replay->log_likelihood += base_count > 0 ? most : 0.0;
+        if (fits != NULL && base_count > 0)
+            check_place(replay, scan, place, bases[best].cycles, fits);
+    }
+    if (fits != NULL)
+        add_deviations(replay, fits);
+}
+
+enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,
+                             size_t count, const struct pb_tlb_effort *effort,
+                             double *log_likelihood_out, struct pb_tlb_fit *fits_out,
+                             struct pb_error *err)
+{
+    struct replay replay = {
+        .evidence = evidence, .effort = effort, .count = count, .is_checked = fits_out != NULL};
+    enum pb_status status;
+
+    for (size_t i = 0; i < count; i++) {
+        replay.stages[i].structure = &levels[i].structure;
+        replay.steps[i + 1] = replay.steps[i] + levels[i].penalty_cycles;
+        if (fits_out != NULL)
+            fits_out[i] = (struct pb_tlb_fit){.loads = 0.0};
+    }
+    pb_tlb_tabulate(evidence, replay.density);
+    status = open_replay(&replay, err);
+    for (size_t s = 0; s < evidence->scans->count && status == PB_OK; s++)
+        replay_scan(&replay, s, fits_out);
+    *log_likelihood_out = replay.log_likelihood;
+    close_replay(&replay);
+    return status;
+}

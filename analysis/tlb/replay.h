@@ -1,0 +1,47 @@
+/*
+ * What the forward model (analysis/model) predicts of TLB levels: how likely every recorded load
+ * is under all of them together, and whether each level's loads miss as it predicts.
+ *
+ * A load looks a level up only where it misses those before, so that what a level sees depends on
+ * them. Sets of which it is certain, in every pass, whether they overflow are predicted at once;
+ * the others are replayed pass by pass, and where victims are random several times.
+ */
+#ifndef PB_ANALYSIS_TLB_REPLAY_H
+#define PB_ANALYSIS_TLB_REPLAY_H
+
+#include "analysis/tlb/structure.h"
+
+struct pb_tlb_level {
+    struct pb_tlb_structure structure;
+    double penalty_cycles;
+};
+
+/* Of the loads that come to a level and clearly hit or miss it. */
+struct pb_tlb_fit {
+    double loads, against; /* of these, others than was sure, */
+    double stray;          /* and as long as no number of missed levels takes */
+    /* Chases in which it varies what misses: the squared deviations of their shares of misses from
+     * what is predicted, in variances, and how many these are. */
+    double deviation, varying;
+};
+
+/* How closely it is looked. */
+struct pb_tlb_effort {
+    size_t per_octave;     /* chases of a scan, by their pages; 0: all */
+    size_t repeated_loads; /* a chase with random misses is repeated until it has so many */
+};
+
+/*
+ * Log likelihood of all accesses under the levels, whatever of them the evidence knows; the lines
+ * take what they take under the levels that it knows.
+ *
+ * fits_out  [count], or NULL
+ *
+ * PB_NO_MEMORY
+ */
+enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,
+                             size_t count, const struct pb_tlb_effort *effort,
+                             double *log_likelihood_out, struct pb_tlb_fit *fits_out,
+                             struct pb_error *err);
+
+#endif
