@@ -71,6 +71,10 @@ static void print_values(uint64_t seed, const struct blind_result *results, size
         printf("%llu,%s,%s,%s,%.6f,%.6f\n", (unsigned long long)seed, results[i].name,
                pb_confidence_family_name(pb_confidence_family(memory, dot + 1)),
                headings[results[i].verdict], results[i].votes, results[i].confidence);
+        if (blind_is_false(&results[i]))
+            fprintf(stderr, "seed %llu: %s %s %.3f: %s\n", (unsigned long long)seed,
+                    results[i].name, headings[results[i].verdict], results[i].confidence,
+                    results[i].detail);
     }
 }
 

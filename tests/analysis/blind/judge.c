@@ -527,13 +527,17 @@ static uint32_t tlb_ways(const struct blind_tlb *tlb, size_t set)
 /*
  * Does this level answer any load of a chase that misses the one before it? Chases over a page of
  * each entry, or of every second, fourth and so on: of an LRU's sets, those with more entries than
- * ways miss all of them. Larger entries than those before answer in any case.
+ * ways miss all of them. Larger entries than those before answer in any case; and so does what is
+ * behind one of which, with random victims or tree-PLRU, some pages of a full set miss and not all.
  */
 static bool ever_answers(const struct blind_tlb *before, const struct blind_tlb *tlb)
 {
     enum { STRIDES = 4, SETS = 4096 };
     uint64_t most = (uint64_t)blind_tlb_entries(before) + before->sets;
 
+    if (before->policy != NULL &&
+        (strcmp(before->policy, "random") == 0 || strcmp(before->policy, "plru") == 0))
+        return true;
     if (tlb->span_bytes != before->span_bytes || tlb->sets > SETS || before->sets > SETS)
         return true;
     for (uint64_t stride = 1; stride < 1 << STRIDES; stride *= 2) {
