@@ -365,6 +365,15 @@ static double worst_misfit(const struct pb_tlb_levels *levels)
     return worst;
 }
 
+/* LRU alone: what pages miss is sure, and a few loads beside it are no other structure. */
+static bool all_are_sure(const struct pb_tlb_levels *levels)
+{
+    for (size_t i = 0; i < levels->count; i++)
+        if (levels->items[i].structure.victims != PB_TLB_LRU)
+            return false;
+    return true;
+}
+
 /* With an effort of its own, from levels on. */
 static void start(struct climb *climb, const struct pb_tlb_effort *effort, size_t trials,
                   const struct pb_tlb_levels *levels)
@@ -386,7 +395,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         .evidence = evidence, .score = -INFINITY, .left = TRIALS_MAX, .status = PB_OK, .err = err};
     enum pb_status status = check(evidence, levels, err);
 
-    if (status != PB_OK)
+    if (status != PB_OK || (all_are_sure(levels) && worst_misfit(levels) <= PB_TLB_GROSS))
         return status;
     found = *levels;
     if (worst_misfit(levels) > 1.0) {
