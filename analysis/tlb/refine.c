@@ -340,7 +340,7 @@ double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 {
     double varying = fmax(fit->varying, 1.0), deviation = fit->deviation / varying - 1.0;
     double loads = fmax(fit->loads, 1.0);
-    double against = fit->against + fmax(0.0, fit->stray - PB_TLB_STRAY * loads);
+    double against = fit->against + fmax(0.0, fit->outliers - PB_TLB_OUTLIERS * loads);
 
     return fmax(against / loads / PB_TLB_AGAINST,
                 (deviation - PB_TLB_SIGMAS * sqrt(2.0 / varying)) / PB_TLB_DEVIATION);

@@ -12,7 +12,7 @@
 enum { REPEATS_MIN = 4, REPEATS_MAX = 64 };
 
 /* What becomes of a page at a level in every pass but the first. */
-enum fate { HITS, MISSES, VARIES };
+enum outcome { HITS, MISSES, VARIES };
 
 /* One level, as the pages of a scan meet it. */
 struct stage {
@@ -24,7 +24,7 @@ struct stage {
     uint64_t random;
     uint32_t *entry, *set;      /* [pages]; entry numbers modulo the number of sets are the set */
     uint32_t *first;            /* [pages] the first page of the entry */
-    uint8_t *fate;              /* [pages] of the chase */
+    uint8_t *outcome;           /* [pages] of the chase */
     uint32_t *looked_up;        /* [sets] entries of the set that are looked up, */
     uint8_t *is_mixed;          /* [sets] some of them not in every pass, */
     uint8_t *varies;            /* [sets] and what they do varies */
@@ -104,7 +104,7 @@ static bool allocate_stage(struct stage *stage, size_t pages, size_t places)
     stage->first = malloc(pages * sizeof(*stage->first));
     stage->entry = malloc(pages * sizeof(*stage->entry));
     stage->set = malloc(pages * sizeof(*stage->set));
-    stage->fate = malloc(pages);
+    stage->outcome = malloc(pages);
     stage->looked_up = malloc(sets * sizeof(*stage->looked_up));
     stage->is_mixed = malloc(sets);
     stage->varies = malloc(sets);
@@ -114,7 +114,7 @@ static bool allocate_stage(struct stage *stage, size_t pages, size_t places)
     stage->chances = calloc(2 * (pages + 1), sizeof(*stage->chances));
     return stage->is_present != NULL && stage->present != NULL && stage->begin != NULL &&
            stage->filled != NULL && stage->first != NULL && stage->entry != NULL &&
-           stage->set != NULL && stage->fate != NULL && stage->looked_up != NULL &&
+           stage->set != NULL && stage->outcome != NULL && stage->looked_up != NULL &&
            stage->is_mixed != NULL && stage->varies != NULL && stage->reached != NULL &&
            stage->missed != NULL && stage->rank != NULL && stage->chances != NULL;
 }
@@ -178,7 +178,7 @@ static void close_replay(struct replay *replay)
         free(stage->first);
         free(stage->entry);
         free(stage->set);
-        free(stage->fate);
+        free(stage->outcome);
         free(stage->looked_up);
         free(stage->is_mixed);
         free(stage->varies);
@@ -264,8 +264,9 @@ static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways)
     return victims != PB_TLB_TREE || count > 2 * ways;
 }
 
-/* Fates at a level of the pages that come to it: all, where before is NULL. */
-static void find_fates(struct stage *stage, const struct stage *before, size_t pages, size_t places)
+/* Outcomes at a level of the pages that come to it: all, where before is NULL. */
+static void find_outcomes(struct stage *stage, const struct stage *before, size_t pages,
+                          size_t places)
 {
     const struct pb_tlb_structure *structure = stage->structure;
     uint32_t last = UINT32_MAX;
@@ -275,12 +276,12 @@ static void find_fates(struct stage *stage, const struct stage *before, size_t p
     for (size_t page = 0; page < pages; page++) {
         uint32_t set = stage->set[page];
 
-        if (before != NULL && before->fate[page] == HITS)
+        if (before != NULL && before->outcome[page] == HITS)
             continue;
         if (page < places)
             stage->rank[page] = stage->looked_up[set];
         stage->looked_up[set] += stage->entry[page] != last;
-        stage->is_mixed[set] |= before != NULL && before->fate[page] == VARIES;
+        stage->is_mixed[set] |= before != NULL && before->outcome[page] == VARIES;
         last = stage->entry[page];
     }
     stage->is_replayed = false;
@@ -297,15 +298,15 @@ static void find_fates(struct stage *stage, const struct stage *before, size_t p
     for (size_t page = 0; page < pages; page++) {
         uint32_t set = stage->set[page], entry = stage->entry[page];
 
-        if ((before != NULL && before->fate[page] == HITS) ||
+        if ((before != NULL && before->outcome[page] == HITS) ||
             stage->looked_up[set] <= ways_of(structure, set)) {
-            stage->fate[page] = HITS;
+            stage->outcome[page] = HITS;
             continue;
         }
         if (stage->varies[set])
-            stage->fate[page] = VARIES;
+            stage->outcome[page] = VARIES;
         else
-            stage->fate[page] = entry == last ? HITS : MISSES;
+            stage->outcome[page] = entry == last ? HITS : MISSES;
         last = entry;
     }
 }
@@ -318,9 +319,9 @@ static size_t list_pages(struct replay *replay, size_t pages)
     for (size_t page = 0; page < pages; page++) {
         size_t i = 0;
 
-        while (i < replay->count && replay->stages[i].fate[page] == MISSES)
+        while (i < replay->count && replay->stages[i].outcome[page] == MISSES)
             i++;
-        if (i < replay->count && replay->stages[i].fate[page] == VARIES &&
+        if (i < replay->count && replay->stages[i].outcome[page] == VARIES &&
             replay->stages[i].is_replayed)
             replay->pages[count++] = (uint32_t)page;
     }
@@ -350,9 +351,9 @@ static void run_pass(struct replay *replay, size_t count, size_t places, bool is
 
         for (size_t i = 0; i < replay->count; i++) {
             struct stage *stage = &replay->stages[i];
-            bool is_hit = stage->fate[page] == HITS;
+            bool is_hit = stage->outcome[page] == HITS;
 
-            if (stage->fate[page] == VARIES)
+            if (stage->outcome[page] == VARIES)
                 is_hit = touch(stage, page);
             if (is_last && page < places) {
                 stage->reached[page]++;
@@ -431,7 +432,7 @@ static double pool(const struct stage *stage, size_t places, double share)
     for (size_t place = 0; place < places; place++) {
         double reached = stage->reached[place], here;
 
-        if (stage->fate[place] != VARIES || reached == 0.0)
+        if (stage->outcome[place] != VARIES || reached == 0.0)
             continue;
         here = stage->missed[place] / reached - share;
         spread += here * here;
@@ -489,7 +490,7 @@ static void set_chances(struct replay *replay, struct stage *stage, size_t place
         uint32_t set = stage->set[place];
         const double *chances;
 
-        if (stage->fate[place] != VARIES)
+        if (stage->outcome[place] != VARIES)
             continue;
         chances = find_chances(replay, stage, stage->looked_up[set], ways_of(stage->structure, set),
                                warm);
@@ -508,7 +509,7 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
     bool is_known[PB_TLB_FOUND_MAX] = {false};
 
     for (size_t i = 0; i < replay->count; i++) {
-        find_fates(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages, places);
+        find_outcomes(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages, places);
         replay->predictions[i].share[index] = replay->predictions[i].variance[index] = 0.0F;
         replay->predictions[i].expected[index] = 0.0F;
         replay->predictions[i].seen[index] = replay->predictions[i].misses[index] = 0;
@@ -538,7 +539,7 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
         for (size_t place = 0; place < places; place++) {
             double drawn = prediction->share[index];
 
-            if (is_known[i] && stage->fate[place] == VARIES)
+            if (is_known[i] && stage->outcome[place] == VARIES)
                 continue;
             if (stage->reached[place] > 0)
                 drawn += (1.0 - pooled) * (stage->missed[place] / (double)stage->reached[place] -
@@ -546,7 +547,7 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
             if (repeats > 1)
                 drawn = bounded(drawn);
             chance[place] =
-                stage->fate[place] == VARIES ? (float)drawn : stage->fate[place] == MISSES;
+                stage->outcome[place] == VARIES ? (float)drawn : stage->outcome[place] == MISSES;
         }
     }
 }
@@ -590,8 +591,8 @@ static double weigh_place(const struct replay *replay, const struct pb_tlb_scan 
 /* A load that no number of missed levels explains counts against the level before whose step it
  * lies.
  */
-static bool is_stray(const struct replay *replay, double excess, const float *density,
-                     struct pb_tlb_fit *fits)
+static bool is_outlier(const struct replay *replay, double excess, const float *density,
+                       struct pb_tlb_fit *fits)
 {
     double least = 3.0 * exp(replay->evidence->noise.log_contamination);
 
@@ -602,7 +603,7 @@ static bool is_stray(const struct replay *replay, double excess, const float *de
         if (excess < replay->steps[i] || excess > replay->steps[i + 1])
             continue;
         fits[i].loads += 1.0;
-        fits[i].stray += 1.0;
+        fits[i].outliers += 1.0;
     }
     return true;
 }
@@ -621,7 +622,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
         if (isnan(excess))
             continue;
         find_densities(replay, excess, density);
-        if (is_stray(replay, excess, density, fits))
+        if (is_outlier(replay, excess, density, fits))
             continue;
         for (size_t i = 0; i < replay->count && is_miss; i++) {
             struct prediction *prediction = &replay->predictions[i];

@@ -19,7 +19,7 @@ struct pb_tlb_level {
 /* Of the loads that come to a level and clearly hit or miss it. */
 struct pb_tlb_fit {
     double loads, against; /* of these, others than was sure, */
-    double stray;          /* and as long as no number of missed levels takes */
+    double outliers;       /* and of these, those that take what no number of missed levels does */
     /* Chases in which it varies what misses: the squared deviations of their shares of misses from
      * what is predicted, in variances, and how many these are. */
     double deviation, varying;
