@@ -1323,7 +1323,8 @@ static bool predict_settled(struct launch *launch, const struct pb_point *point,
 static void settle(struct launch *launch, const struct pb_point *point,
                    const struct pb_sequence *sequence, const struct pb_accesses *accesses)
 {
-    bool is_begin = sequence->warm % sequence->period == 0 && accesses->count < sequence->period;
+    bool is_begin =
+        pb_sequence_slot(sequence, sequence->warm) == 0 && accesses->count < sequence->period;
     size_t shown = is_begin ? accesses->count : sequence->period;
     const struct stage *first = &launch->caches[0];
     bool is_known, runs;
@@ -1375,7 +1376,7 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
     uint32_t *by_set = level->has_sets && !level->is_chip_wide ? launch->replay->misses : NULL;
     uint64_t address = 0;
     bool is_steady = launch->is_settled;
-    size_t slot = (size_t)(begin % sequence->period);
+    size_t slot = pb_sequence_slot(sequence, begin);
 
     for (uint64_t t = begin; t < end; t++) {
         if (!is_steady && !(launch->is_partly_settled && pass[slot].is_settled)) {
@@ -1407,7 +1408,7 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
         if (is_steady && t < sequence->warm) { /* on to the last pass before the record */
             uint64_t left = sequence->warm - t - 1;
 
-            t += left - left % sequence->period;
+            t += left - pb_sequence_slot(sequence, left);
         }
     }
 }

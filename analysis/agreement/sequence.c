@@ -28,7 +28,7 @@ static uint64_t slots_of(const struct pb_point *point)
 /* Does the cycle of these slots, begun so many loads before, show the record? */
 static bool fits(const struct pb_sequence *sequence, const struct pb_accesses *accesses)
 {
-    size_t at = (size_t)(sequence->warm % sequence->period);
+    size_t at = pb_sequence_slot(sequence, sequence->warm);
 
     for (size_t i = 0; i < accesses->count; i++) {
         if (sequence->offset_bytes[at] != accesses->index_bytes[i])
@@ -64,7 +64,7 @@ static size_t period_of(const struct pb_accesses *accesses)
 /* The record as a whole pass: its first load is load `warm` of the launch. */
 static void wrap(const struct pb_accesses *accesses, struct pb_sequence *sequence)
 {
-    size_t at = sequence->period == 0 ? 0 : (size_t)(sequence->warm % sequence->period);
+    size_t at = pb_sequence_slot(sequence, sequence->warm);
 
     for (size_t i = 0; i < sequence->period; i++) {
         sequence->offset_bytes[at] = accesses->index_bytes[i];
@@ -103,11 +103,12 @@ static bool lay_out(const struct pb_point *point, const struct pb_accesses *acce
 {
     uint64_t part = point->stride_bytes < part_max ? point->stride_bytes : part_max, step = 0;
     uint64_t inside = 0;
-    size_t first = (size_t)(sequence->warm % sequence->period), at = first;
+    size_t first = pb_sequence_slot(sequence, sequence->warm), at = first;
     size_t last = accesses->count - 1;
     bool is_certain;
 
-    if (accesses->index_bytes[last] / point->stride_bytes != (first + last) % sequence->period)
+    if (accesses->index_bytes[last] / point->stride_bytes !=
+        pb_sequence_slot(sequence, first + last))
         return false; /* most that are not such slots end with one: it is soon seen */
     for (size_t i = 0; i < accesses->count; i++) {
         if (accesses->index_bytes[i] / point->stride_bytes != at)

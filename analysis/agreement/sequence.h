@@ -17,9 +17,9 @@
 
 struct pb_sequence {
     uint64_t *offset_bytes; /* [period] owned; load t of the launch is offset_bytes[t % period] */
-    size_t period;
-    uint64_t warm; /* loads before the record */
-    bool is_known; /* false: only the record itself is: warm loads went elsewhere */
+    size_t period;          /* > 0 */
+    uint64_t warm;          /* loads before the record */
+    bool is_known;          /* false: only the record itself is: warm loads went elsewhere */
     /* Of some loads only the stride they lie in is known: enough for TLBs, not for sets of lines.
      */
     bool is_laid_out;
@@ -35,5 +35,11 @@ struct pb_sequence {
 enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_accesses *accesses,
                                 struct pb_sequence *sequence_out, struct pb_error *err);
 void pb_sequence_clear(struct pb_sequence *sequence); /* NULL is allowed */
+
+/* The slot that load `load` of the launch reads. */
+static inline size_t pb_sequence_slot(const struct pb_sequence *sequence, uint64_t load)
+{
+    return sequence->period > 0 ? (size_t)(load % sequence->period) : 0;
+}
 
 #endif
