@@ -51,6 +51,12 @@ static const struct {
     {"l2", "partition_sm_counts", PB_FAMILY_TOPOLOGY},
     {"l2", "address_group_count", PB_FAMILY_TOPOLOGY},
     {"l2", "slice_count", PB_FAMILY_TOPOLOGY},
+    {"l2", "size_bytes", PB_FAMILY_SAMPLED},
+    {"l2", "line_bytes", PB_FAMILY_SAMPLED},
+    {"l2", "set_count", PB_FAMILY_SAMPLED},
+    {"l2", "way_counts", PB_FAMILY_SAMPLED},
+    {"l2", "index_kind", PB_FAMILY_SAMPLED},
+    {"l2", "index_masks", PB_FAMILY_SAMPLED},
     {"mshr", "", PB_FAMILY_EDGE},
     {"", "full_miss_bytes", PB_FAMILY_EDGE},
     {"", "first_miss_bytes", PB_FAMILY_EDGE},
@@ -94,9 +100,13 @@ enum pb_value_family pb_confidence_family(const char *memory, const char *name)
 
 const char *pb_confidence_family_name(enum pb_value_family family)
 {
-    static const char *const names[PB_FAMILIES] = {
-        [PB_FAMILY_TIME] = "time", [PB_FAMILY_RATE] = "rate", [PB_FAMILY_STRUCTURE] = "structure",
-        [PB_FAMILY_EDGE] = "edge", [PB_FAMILY_TLB] = "tlb",   [PB_FAMILY_TOPOLOGY] = "topology"};
+    static const char *const names[PB_FAMILIES] = {[PB_FAMILY_TIME] = "time",
+                                                   [PB_FAMILY_RATE] = "rate",
+                                                   [PB_FAMILY_STRUCTURE] = "structure",
+                                                   [PB_FAMILY_EDGE] = "edge",
+                                                   [PB_FAMILY_TLB] = "tlb",
+                                                   [PB_FAMILY_TOPOLOGY] = "topology",
+                                                   [PB_FAMILY_SAMPLED] = "sampled"};
 
     return names[family];
 }
@@ -115,6 +125,7 @@ static const double right[PB_FAMILIES][BANDS] = {
     [PB_FAMILY_STRUCTURE] = {0.6153, 0.9816, 0.9816, 0.9981, 0.9981, 0.9987, 0.9990},
     [PB_FAMILY_EDGE] = {0.9964, 0.9964, 0.9990, 0.9990, 0.9990, 0.9990, 0.9990},
     [PB_FAMILY_TLB] = {0.8568, 0.8568, 0.8674, 0.8674, 0.9842, 0.9842, 0.9969},
+    [PB_FAMILY_SAMPLED] = {0.6153, 0.9816, 0.9816, 0.9981, 0.9981, 0.9987, 0.9990},
     [PB_FAMILY_TOPOLOGY] = {0.9930, 0.9930, 0.9930, 0.9930, 0.9949, 0.9949, 0.9990},
 };
 

@@ -87,7 +87,8 @@ static void values_with_evidence(struct device *device)
         char reason[PB_MESSAGE_LENGTH];
 
         if (parameter->kind != PB_VALUE_NUMBER || parameter->votes >= PB_VOTES_LEAST ||
-            (family != PB_FAMILY_STRUCTURE && family != PB_FAMILY_EDGE))
+            (family != PB_FAMILY_STRUCTURE && family != PB_FAMILY_SAMPLED &&
+             family != PB_FAMILY_EDGE))
             continue;
         snprintf(reason, sizeof(reason), "unexplained: nearly all evidence is against it: %.180s",
                  parameter->method);

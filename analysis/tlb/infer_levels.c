@@ -65,7 +65,8 @@ static void widen(struct pb_estimate *estimate, double low, double high)
 /* As likely as the best, for an interval. */
 static bool is_as_likely(const struct pb_tlb_ranking *ranking, size_t i)
 {
-    return ranking->items[i].score >= ranking->items[ranking->best].score - PB_SAME_PREDICTION;
+    return ranking->items[i].gain >=
+           ranking->items[ranking->best].gain - PB_SAME_PREDICTION - ranking->noise;
 }
 
 /*
@@ -74,7 +75,7 @@ static bool is_as_likely(const struct pb_tlb_ranking *ranking, size_t i)
  */
 static size_t choose(const struct pb_tlb_ranking *ranking)
 {
-    double most = ranking->items[ranking->best].score - 1e-3;
+    double most = ranking->items[ranking->best].score - 1e-3 - ranking->noise;
     size_t best = ranking->best;
 
     for (size_t i = 0; i < ranking->count; i++) {
@@ -433,7 +434,7 @@ static void drop_level(struct search *search, size_t position)
  * more known of caches. */
 static enum pb_status compare_levels(struct search *search, struct pb_error *err)
 {
-    static const struct pb_tlb_effort all = {0, 2048};
+    static const struct pb_tlb_effort all = {0, 2048, 0};
     struct pb_tlb_level levels[PB_TLB_FOUND_MAX];
     bool supposed = search->evidence->supposes_hits;
     double score = 0.0;
@@ -589,6 +590,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
                                     struct pb_error *err)
 {
     struct pb_tlb_levels likeliest = {.count = levels->count};
+    double misfit = 0.0;
     bool is_other = false;
     enum pb_status status;
 
@@ -615,11 +617,12 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
     }
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
         struct level *level = &levels->items[i];
-        double misfit = pb_tlb_misfit(&likeliest.fits[i]),
-               fits = (level->is_suspect ? 0.5 : 1.0) /
-                      (1.0 + fmax(0.0, misfit) / PB_TLB_MISFIT_WORTH);
         struct pb_tlb_check check;
+        double fits;
 
+        /* it sees what those before miss: no level is surer than they are */
+        misfit = fmax(misfit, pb_tlb_misfit(&likeliest.fits[i]));
+        fits = (level->is_suspect ? 0.5 : 1.0) / (1.0 + misfit / PB_TLB_MISFIT_WORTH);
         evidence->position = i;
         level->is_always_looked_up = true;
         for (size_t k = 0; k < i; k++)

@@ -1,12 +1,13 @@
 /* Climbing by the forward model; see refine.h. */
 #include "analysis/tlb/refine.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
 #include "analysis/constants.h"
 
-enum { TRIALS_MAX = 200, TRIALS_FINE = 24, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
+enum { TRIALS_MAX = 200, TRIALS_FINE = 48, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
 
 struct climb {
     struct pb_tlb_evidence *evidence;
@@ -82,11 +83,17 @@ static bool change_victims(struct climb *climb, size_t at, bool in_these_sets)
         struct pb_tlb_level level = from;
 
         level.structure.victims = (enum pb_tlb_victims)victims;
-        if (from.structure.is_equal && level.structure.victims != from.structure.victims)
+        for (uint32_t ways = from.structure.ways[0] - 1;
+             ways <= from.structure.ways[0] + 1 && from.structure.is_equal &&
+             level.structure.victims != from.structure.victims;
+             ways++) {
+            level.structure.ways[0] = ways;
             better |= try_level(climb, at, level);
+        }
         level.structure.is_equal = true;
-        for (size_t sets = 1; sets <= 8 && !in_these_sets && from.structure.mask_count == 0;
-             sets *= 2) {
+        if (from.structure.mask_count > 0 || (in_these_sets && from.structure.is_equal))
+            continue;
+        for (size_t sets = 1; sets <= 8; sets *= 2) {
             if (from.structure.is_equal && sets == from.structure.set_count)
                 continue;
             level.structure.set_count = sets;
@@ -311,31 +318,6 @@ static bool insert_level(struct climb *climb)
     return true;
 }
 
-/* Of sets of pages that predict the same, the fewest, of the largest entries. */
-static void simplify(struct climb *climb)
-{
-    static const double same = 1e-3;
-
-    for (size_t at = 0; at < climb->best.count; at++) {
-        size_t left = 2; /* ways to do so that were not tried yet: with half the sets, with all */
-
-        while (left > 0 && climb->best.items[at].structure.is_equal &&
-               climb->best.items[at].structure.mask_count == 0) {
-            struct pb_tlb_level level = climb->best.items[at];
-            bool is_done;
-
-            level.structure.coverage_bytes *= 2;
-            if (left == 2)
-                level.structure.set_count /= 2;
-            climb->score -= 1.0 + same; /* as likely is enough */
-            is_done = (left == 1 || climb->best.items[at].structure.set_count % 2 == 0) &&
-                      try_level(climb, at, level);
-            climb->score += is_done ? 0.0 : 1.0 + same;
-            left = is_done ? 2 : left - 1;
-        }
-    }
-}
-
 double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 {
     double varying = fmax(fit->varying, 1.0), deviation = fit->deviation / varying - 1.0;
@@ -349,7 +331,7 @@ double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                             struct pb_error *err)
 {
-    static const struct pb_tlb_effort all = {0, 8192};
+    static const struct pb_tlb_effort all = {0, 8192, 0};
     double log_likelihood;
 
     return pb_tlb_replay(evidence, levels->items, levels->count, &all, &log_likelihood,
@@ -365,11 +347,15 @@ static double worst_misfit(const struct pb_tlb_levels *levels)
     return worst;
 }
 
-/* LRU alone: what pages miss is sure, and a few loads beside it are no other structure. */
+/*
+ * LRU of equal sets alone: what pages miss is sure, and a few loads beside it are no other
+ * structure.
+ */
 static bool all_are_sure(const struct pb_tlb_levels *levels)
 {
     for (size_t i = 0; i < levels->count; i++)
-        if (levels->items[i].structure.victims != PB_TLB_LRU)
+        if (levels->items[i].structure.victims != PB_TLB_LRU ||
+            !levels->items[i].structure.is_equal)
             return false;
     return true;
 }
@@ -386,34 +372,90 @@ static void start(struct climb *climb, const struct pb_tlb_effort *effort, size_
     try(climb, &from);
 }
 
+/*
+ * Random victims are drawn: levels whose likelihoods differ by no more than those of the best one
+ * do from draw to draw cannot be told apart.
+ */
+static double measure_noise(const struct climb *climb)
+{
+    enum { DRAWS = 4 };
+    double scores[DRAWS];
+    bool any_random = false;
+
+    for (size_t i = 0; i < climb->best.count; i++)
+        any_random |= climb->best.items[i].structure.victims == PB_TLB_RANDOM;
+    for (size_t i = 0; i < DRAWS && any_random; i++) {
+        struct pb_tlb_effort other = *climb->effort;
+        struct climb again = *climb;
+
+        other.draw = i + 1;
+        start(&again, &other, 1, &climb->best);
+        scores[i] = again.score;
+    }
+    return any_random ? PB_TLB_SIGMAS * gsl_stats_sd(scores, 1, DRAWS) : 0.0;
+}
+
+/* Of sets of pages that predict the same, the fewest, of the largest entries. */
+static void simplify(struct climb *climb)
+{
+    double same = 1.0 + fmax(1e-3, measure_noise(climb)); /* a better one gains 1 */
+
+    for (size_t at = 0; at < climb->best.count; at++) {
+        size_t left = 2; /* ways to do so that were not tried yet: with half the sets, with all */
+
+        while (left > 0 && climb->best.items[at].structure.is_equal &&
+               climb->best.items[at].structure.mask_count == 0) {
+            struct pb_tlb_level level = climb->best.items[at];
+            bool is_done;
+
+            level.structure.coverage_bytes *= 2;
+            if (left == 2)
+                level.structure.set_count /= 2;
+            climb->left++;
+            climb->score -= same; /* as likely is enough */
+            is_done = (left == 1 || climb->best.items[at].structure.set_count % 2 == 0) &&
+                      try_level(climb, at, level);
+            climb->score += is_done ? 0.0 : same;
+            left = is_done ? 2 : left - 1;
+        }
+    }
+}
+
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                              struct pb_error *err)
 {
-    static const struct pb_tlb_effort coarse = {8, 2048}, fine = {0, 16384};
-    struct pb_tlb_levels found;
-    struct climb climb = {
-        .evidence = evidence, .score = -INFINITY, .left = TRIALS_MAX, .status = PB_OK, .err = err};
-    enum pb_status status = check(evidence, levels, err);
+    static const struct pb_tlb_effort coarse = {8, 2048, 0}, fine = {0, 16384, 0};
+    struct pb_tlb_levels now;
+    struct climb climb = {.evidence = evidence, .status = check(evidence, levels, err), .err = err};
+    bool is_other = true;
 
-    if (status != PB_OK || (all_are_sure(levels) && worst_misfit(levels) <= PB_TLB_GROSS))
-        return status;
-    found = *levels;
-    if (worst_misfit(levels) > 1.0) {
-        start(&climb, &coarse, TRIALS_MAX, levels);
-        climb_levels(&climb, false);
-        climb.left += TRIALS_MAX / 2;
-        while (worst_misfit(levels) > PB_TLB_GROSS && insert_level(&climb))
-            ;
-        *levels = climb.best;
+    if (climb.status != PB_OK || (all_are_sure(levels) && worst_misfit(levels) <= PB_TLB_GROSS))
+        return climb.status;
+    now = *levels;
+    while (is_other && climb.status == PB_OK) {
+        if (worst_misfit(&now) > 1.0) {
+            start(&climb, &coarse, TRIALS_MAX, &now);
+            climb_levels(&climb, false);
+            now = climb.best;
+        }
+        start(&climb, &fine, TRIALS_FINE, &now);
+        climb_levels(&climb, true);
+        simplify(&climb);
+        now = climb.best;
+        if (climb.status == PB_OK)
+            climb.status = check(evidence, &now, err);
+        if (climb.status == PB_OK &&
+            worst_misfit(&now) <= fmax(1.0, worst_misfit(levels))) /* else likelier by chances that
+                                                                      are none */
+            *levels = now;
+        is_other = false;
+        if (worst_misfit(&now) > PB_TLB_GROSS) {
+            start(&climb, &coarse, TRIALS_MAX, &now);
+            is_other = insert_level(&climb);
+            now = climb.best;
+        }
     }
-    start(&climb, &fine, TRIALS_FINE, levels);
-    climb_levels(&climb, true);
-    simplify(&climb);
-    *levels = climb.best;
-    status = climb.status == PB_OK ? check(evidence, levels, err) : climb.status;
-    if (status == PB_OK && worst_misfit(levels) > fmax(1.0, worst_misfit(&found)))
-        *levels = found; /* likelier by chances that are none */
-    return status;
+    return climb.status;
 }
 
 /* Another structure of a level, by how much more or less likely than its own it is. */
@@ -431,24 +473,48 @@ static double add_alike(struct climb *climb, size_t at, const struct pb_tlb_stru
     climb->status = pb_tlb_replay(climb->evidence, levels.items, levels.count, climb->effort,
                                   &log_likelihood, NULL, climb->err);
     *added = *structure;
-    added->score = log_likelihood - price_of(structure) - climb->score;
+    added->score = log_likelihood - climb->score;
+    for (size_t i = 0; i < levels.count; i++)
+        added->score -= price_of(&levels.items[i].structure);
+    added->gain = climb->best.items[at].structure.gain + added->score + price_of(structure) -
+                  price_of(&climb->best.items[at].structure);
     added->ways_high = structure->ways[0];
     ranking->count++;
-    return added->score;
+    return added->gain - climb->best.items[at].structure.gain;
 }
 
-/* As many ways as are as likely as those of the level: first one by one. */
-static void add_ways(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+/* Is it as likely as the level with so many ways more or less? */
+static bool add_step(struct climb *climb, size_t at, bool is_down, uint32_t step,
+                     struct pb_tlb_ranking *ranking)
 {
     struct pb_tlb_structure structure = climb->best.items[at].structure;
-    uint32_t ways = structure.ways[0];
+    double least = -PB_SAME_PREDICTION - ranking->noise;
 
-    for (int down = 0; down < 2; down++)
-        for (uint32_t step = 1; step < 65536 && (!down || step < ways); step *= 2) {
-            structure.ways[0] = down ? ways - step : ways + step;
-            if (add_alike(climb, at, &structure, ranking) < -PB_SAME_PREDICTION)
-                break;
+    structure.ways[0] += is_down ? (uint32_t)-step : step;
+    return step < 65536 &&
+           (!is_down || structure.ways[0] < climb->best.items[at].structure.ways[0]) &&
+           add_alike(climb, at, &structure, ranking) >= least;
+}
+
+/* All ways that are as likely as those of the level: by larger and larger steps, then between. */
+static void add_ways(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+{
+    for (int down = 0; down < 2; down++) {
+        uint32_t alike = 0, other = 1;
+
+        while (add_step(climb, at, down, other, ranking)) {
+            alike = other;
+            other *= 2;
         }
+        while (other - alike > 1) {
+            uint32_t middle = alike + (other - alike) / 2;
+
+            if (add_step(climb, at, down, middle, ranking))
+                alike = middle;
+            else
+                other = middle;
+        }
+    }
 }
 
 static void add_shapes(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
@@ -477,18 +543,20 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
 {
     /* Of sets the shares of misses tell, of ways each page where one set after another overflows.
      */
-    static const struct pb_tlb_effort shapes = {24, 8192}, ways = {0, 16384};
+    static const struct pb_tlb_effort shapes = {24, 8192, 0}, ways = {0, 16384, 0};
     const struct pb_tlb_structure *own = &levels->items[at].structure;
     struct climb climb = {.evidence = evidence, .status = PB_OK, .err = err};
 
     ranking->count = ranking->best = 0;
     start(&climb, &shapes, 1, levels);
+    ranking->noise = measure_noise(&climb);
     if (climb.status == PB_OK)
         add_alike(&climb, at, own, ranking);
     if (own->is_equal && own->mask_count == 0)
         add_shapes(&climb, at, ranking);
     if (own->is_equal && climb.status == PB_OK) {
         start(&climb, &ways, 1, levels);
+        ranking->noise = fmax(ranking->noise, measure_noise(&climb));
         add_ways(&climb, at, ranking);
     }
     for (size_t i = 1; i < ranking->count; i++)

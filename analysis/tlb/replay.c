@@ -158,7 +158,8 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     if (!is_allocated)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu loads", cells);
     for (size_t i = 0; i < replay->count && status == PB_OK; i++) {
-        replay->stages[i].random = (i + 1) * UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
+        replay->stages[i].random = (replay->effort->draw * PB_TLB_FOUND_MAX + i + 1) *
+                                   UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
         status = make_cache(&replay->stages[i], err);
     }
     return status;
@@ -477,10 +478,7 @@ static const double *find_chances(struct replay *replay, struct stage *stage, si
     return *at;
 }
 
-/*
- * Chances that need no replay of the whole: all that comes to the level comes in every pass, and
- * nothing behind it depends on what misses when.
- */
+/* Chances of a level to which all that comes comes in every pass. */
 static void set_chances(struct replay *replay, struct stage *stage, size_t places, size_t warm,
                         float *chance)
 {
@@ -501,6 +499,24 @@ static void set_chances(struct replay *replay, struct stage *stage, size_t place
     }
 }
 
+/*
+ * Levels whose chances are known without draws: all that comes to them comes in every pass. They
+ * are replayed only where that decides what comes to a level behind.
+ */
+static void find_known(struct replay *replay, bool is_known_out[PB_TLB_FOUND_MAX])
+{
+    bool is_needed = false;
+
+    for (size_t i = replay->count; i > 0; i--) {
+        struct stage *stage = &replay->stages[i - 1];
+
+        is_known_out[i - 1] = stage->is_replayed && stage->structure->is_equal && stage->is_sure;
+        if (is_known_out[i - 1])
+            stage->is_replayed = is_needed;
+        is_needed |= stage->is_replayed;
+    }
+}
+
 /* What is predicted of one chase. */
 static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan, size_t index)
 {
@@ -514,16 +530,8 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
         replay->predictions[i].expected[index] = 0.0F;
         replay->predictions[i].seen[index] = replay->predictions[i].misses[index] = 0;
     }
-    for (size_t i = replay->count; i > 0 && !replay->is_checked; i--) {
-        struct stage *stage = &replay->stages[i - 1];
-
-        if (stage->is_replayed && (!stage->structure->is_equal || !stage->is_sure))
-            break;
-        is_known[i - 1] = stage->is_replayed;
-        stage->is_replayed = false;
-        if (is_known[i - 1])
-            break;
-    }
+    if (!replay->is_checked)
+        find_known(replay, is_known);
     repeats = replay_chase(replay, scan, w, index);
     for (size_t i = 0; i < replay->count; i++) {
         const struct stage *stage = &replay->stages[i];
@@ -600,7 +608,7 @@ static bool is_outlier(const struct replay *replay, double excess, const float *
         if (density[i] > least)
             return false;
     for (size_t i = 0; i < replay->count; i++) {
-        if (excess < replay->steps[i] || excess > replay->steps[i + 1])
+        if (fits == NULL || excess < replay->steps[i] || excess > replay->steps[i + 1])
             continue;
         fits[i].loads += 1.0;
         fits[i].outliers += 1.0;
@@ -633,30 +641,51 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
             if (most < clear * density[i] && density[i] < clear * most)
                 break;
             is_miss = most > density[i];
-            fits[i].loads += 1.0;
+            if (fits != NULL)
+                fits[i].loads += 1.0;
             if (chance > 0.0F && chance < 1.0F) {
                 prediction->expected[j] += chance;
                 prediction->seen[j]++;
                 prediction->misses[j] += is_miss;
-            } else {
+            } else if (fits != NULL) {
                 fits[i].against += is_miss != (chance > 0.5F);
             }
         }
     }
 }
 
-static void add_deviations(const struct replay *replay, struct pb_tlb_fit *fits)
+/*
+ * Loads of a chase do not miss independently where one that hits saves others of its set: how much
+ * their number says is lowered by how much more it varies than that of independent ones.
+ */
+static double weigh_together(double seen, double misses, double expected, double variance)
+{
+    double independent = expected * (seen - expected) / seen;
+    double dispersion = fmax(1.0, seen * variance / independent), deviance = 0.0;
+
+    if (misses > 0.0)
+        deviance += misses * log(misses / expected);
+    if (misses < seen)
+        deviance += (seen - misses) * log((seen - misses) / (seen - expected));
+    return deviance * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion);
+}
+
+/* The chases in which it varies what misses. */
+static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
 {
     for (size_t i = 0; i < replay->count; i++) {
         const struct prediction *prediction = &replay->predictions[i];
 
         for (size_t j = 0; j < replay->chase_count; j++) {
-            double seen = prediction->seen[j], here;
+            double seen = prediction->seen[j], misses = prediction->misses[j];
+            double expected = prediction->expected[j], variance = prediction->variance[j];
 
-            if (seen < 8.0 || prediction->variance[j] <= 0.0F)
+            if (seen < 8.0 || variance <= 0.0)
                 continue;
-            here = prediction->misses[j] - prediction->expected[j];
-            fits[i].deviation += here * here / (seen * prediction->variance[j]);
+            replay->log_likelihood += weigh_together(seen, misses, expected, variance);
+            if (fits == NULL)
+                continue;
+            fits[i].deviation += (misses - expected) * (misses - expected) / (seen * variance);
             fits[i].varying += 1.0;
         }
     }
@@ -700,11 +729,10 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
             }
         }
         replay->log_likelihood += base_count > 0 ? most : 0.0;
-        if (fits != NULL && base_count > 0)
+        if (base_count > 0)
             check_place(replay, scan, place, bases[best].cycles, fits);
     }
-    if (fits != NULL)
-        add_deviations(replay, fits);
+    add_chases(replay, fits);
 }
 
 enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,

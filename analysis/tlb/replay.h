@@ -29,6 +29,7 @@ struct pb_tlb_fit {
 struct pb_tlb_effort {
     size_t per_octave;     /* chases of a scan, by their pages; 0: all */
     size_t repeated_loads; /* a chase with random misses is repeated until it has so many */
+    uint64_t draw;         /* another number: other random victims */
 };
 
 /*

@@ -1747,6 +1747,7 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
     ranking_out->penalty_cycles = penalty_cycles;
     ranking_out->bound = bound;
     ranking_out->count = ranking_out->best = 0;
+    ranking_out->noise = 0.0;
     ranking_out->is_misfit = false;
     if (bound - 3.0 * PB_TLB_PARAMETER_PRICE <= least)
         return PB_OK;

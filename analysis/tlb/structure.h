@@ -46,6 +46,7 @@ struct pb_tlb_ranking {
     double penalty_cycles, bound; /* no structure gains more */
     struct pb_tlb_structure items[PB_TLB_HYPOTHESES_MAX];
     size_t count, best;
+    double noise;   /* of their likelihoods, beside PB_SAME_PREDICTION */
     bool is_misfit; /* loads miss other than by the best one's chances */
 };
 
