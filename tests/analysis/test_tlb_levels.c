@@ -216,6 +216,27 @@ static void test_levels__random_victims_are_counted_exactly(void **state)
     assert_recovered(7500003);
 }
 
+/* What its chances are is known without draws, whatever comes behind: 12 ways, not 11. */
+static void test_levels__random_victims_before_random_ones_are_counted_exactly(void **state)
+{
+    (void)state;
+    assert_recovered(8500181);
+}
+
+/* All loads of a chase hit the second level or none does: they do not count as so many. */
+static void test_levels__misses_that_hang_together_weigh_little(void **state)
+{
+    (void)state;
+    assert_recovered(8100466);
+}
+
+/* Two sets of 5 with random victims, not LRU of 6, 3 and 3, which explains most loads as well. */
+static void test_levels__unequal_sets_must_be_likelier_than_equal_ones(void **state)
+{
+    (void)state;
+    assert_recovered(8500386);
+}
+
 /* All strides but the finest come to one set of two. */
 static void test_levels__random_victims_of_sets_of_small_entries_are_found(void **state)
 {
@@ -294,6 +315,9 @@ int main(void)
         cmocka_unit_test(test_levels__penalties_that_add_up_to_a_cache_step_are_two),
         cmocka_unit_test(test_levels__tree_plru_is_found),
         cmocka_unit_test(test_levels__random_victims_are_counted_exactly),
+        cmocka_unit_test(test_levels__random_victims_before_random_ones_are_counted_exactly),
+        cmocka_unit_test(test_levels__misses_that_hang_together_weigh_little),
+        cmocka_unit_test(test_levels__unequal_sets_must_be_likelier_than_equal_ones),
         cmocka_unit_test(test_levels__random_victims_of_sets_of_small_entries_are_found),
         cmocka_unit_test(test_levels__lru_behind_random_victims_is_found),
         cmocka_unit_test(test_levels__unequal_sets_behind_unequal_ones_are_found),
