@@ -47,7 +47,7 @@ struct level {
     bool is_suspect;   /* a cache may make it: it must be explained */
     bool
         is_always_looked_up; /* with every page from some chase on, that misses all levels before */
-    size_t seen, agreeing;
+    double loads, as_predicted; /* that come to it, and of these */
 };
 
 struct levels {
@@ -412,8 +412,6 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
                                 (double)check.agreeing >= PB_TLB_EXPLAINED * (double)check.seen);
     if (!level.is_explained && check.fits > 0)
         widen(&level.entries, check.fits, check.misses - 1.0);
-    level.seen = check.seen;
-    level.agreeing = check.agreeing;
     for (size_t i = levels->count; i > evidence->position; i--)
         levels->items[i] = levels->items[i - 1];
     levels->items[evidence->position] = level;
@@ -617,7 +615,6 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
     }
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
         struct level *level = &levels->items[i];
-        struct pb_tlb_check check;
         double fits;
 
         /* it sees what those before miss: no level is surer than they are */
@@ -627,9 +624,9 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->is_always_looked_up = true;
         for (size_t k = 0; k < i; k++)
             level->is_always_looked_up &= !evidence->is_random[k];
-        status = pb_tlb_adopt(evidence, &level->best, level->step_cycles, &check, err);
-        level->seen = check.seen;
-        level->agreeing = check.agreeing;
+        status = pb_tlb_adopt(evidence, &level->best, level->step_cycles, NULL, err);
+        level->loads = likeliest.fits[i].loads;
+        level->as_predicted = level->loads - likeliest.fits[i].against - likeliest.fits[i].outliers;
         level->is_explained = misfit <= PB_TLB_MISFIT_MOST;
         level->explained = fits;
         level->confidence *= fits;
@@ -742,7 +739,12 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
 
 static const char *victims_of(const struct pb_tlb_structure *structure)
 {
-    return structure->victims == PB_TLB_TREE ? "tree-PLRU" : "random victims";
+    static const char *const names[PB_TLB_VICTIMS] = {[PB_TLB_LRU] = "LRU",
+                                                      [PB_TLB_FIFO] = "FIFO",
+                                                      [PB_TLB_TREE] = "tree-PLRU",
+                                                      [PB_TLB_RANDOM] = "random victims"};
+
+    return names[structure->victims];
 }
 
 static void state_ways(const struct pb_case *at, size_t i, const struct level *level)
@@ -758,9 +760,9 @@ static void state_ways(const struct pb_case *at, size_t i, const struct level *l
     }
     if (best->is_equal) {
         pb_parameter_set_number(answer(at, i, "way_counts"), level->ways, level->sets_confidence,
-                                "LRU: sets that overflow miss as a whole; %zu of %zu places as "
+                                "LRU: sets that overflow miss as a whole; %.0f of %.0f loads as "
                                 "predicted",
-                                level->agreeing, level->seen);
+                                level->as_predicted, level->loads);
         return;
     }
     for (size_t set = 0; set < best->set_count; set++)
@@ -768,8 +770,8 @@ static void state_ways(const struct pb_case *at, size_t i, const struct level *l
     pb_parameter_set_list(answer(at, i, "way_counts"), list, best->set_count,
                           level->sets_confidence,
                           "LRU: sets that overflow miss as a whole, in the order of the entry's "
-                          "number modulo %.0f; %zu of %zu places as predicted",
-                          level->entries.value, level->agreeing, level->seen);
+                          "number modulo %.0f; %.0f of %.0f loads as predicted",
+                          level->entries.value, level->as_predicted, level->loads);
 }
 
 /* least_bytes: no chase steps by less, so that smaller entries would look the same */
@@ -797,9 +799,9 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                                 victims_of(&level->best), level->best.gain);
     else
         pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
-                                "likeliest of all structures: log likelihood %.0f above none; %zu "
-                                "of %zu places begin to miss as predicted",
-                                level->best.gain, level->agreeing, level->seen);
+                                "likeliest of all structures: log likelihood %.0f above none; %.0f "
+                                "of %.0f loads as predicted",
+                                level->best.gain, level->as_predicted, level->loads);
     pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), covers,
                             level->coverage_confidence,
                             "pages that hit and miss together, over all strides%s",
