@@ -391,9 +391,9 @@ static void constant_caches(struct device *device)
 }
 
 /*
- * Throughput, load and patterns of a cache that the measurements show not to answer are those of
- * what lies behind it. Where its latency is open for another reason, for want of memory or by
- * noise, they may be its own.
+ * Throughput, load and patterns of a cache, or of a half of L2, that the measurements show not to
+ * answer are those of what lies behind it. Where its latency is open for another reason, for want
+ * of memory or by noise, they may be its own.
  */
 static void caches_that_answer(struct device *device)
 {
@@ -404,10 +404,12 @@ static void caches_that_answer(struct device *device)
                                         "loaded_latency_cycles",
                                         "loaded_knee_share",
                                         "persisting_share"};
+    static const char *const halves[] = {"l2_near", "l2_far"};
 
-    for (size_t i = 0; i < CACHES; i++) {
+    for (size_t i = 0; i < CACHES + 2; i++) {
+        const char *cache = i < CACHES ? caches[i] : halves[i - CACHES];
         const struct pb_parameter *latency =
-            pb_parameters_find(device->parameters, caches[i], "latency_cycles");
+            pb_parameters_find(device->parameters, cache, "latency_cycles");
         const struct pb_reason_kind *kind;
         char reason[PB_MESSAGE_LENGTH];
 
@@ -419,7 +421,7 @@ static void caches_that_answer(struct device *device)
         snprintf(reason, sizeof(reason), "depends on latency_cycles, which is undetermined: %.160s",
                  latency->reason);
         for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-            withdraw(device, stated(device, caches[i], names[k]), reason);
+            withdraw(device, stated(device, cache, names[k]), reason);
     }
 }
 

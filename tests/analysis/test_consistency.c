@@ -475,7 +475,10 @@ static void test_consistency__a_cache_that_does_not_answer_has_no_rates(void **s
     put(&set, "constant_l1", "stride_knee_bytes", 64);
     put(&set, "texture", "latency_cycles", 100);
     put(&set, "texture", "stride_knee_bytes", 32);
+    put_none(&set, "l2_far", "latency_cycles", "test l2_map: not observable: no two sides of L2");
+    put(&set, "l2_far", "read_bytes_per_cycle_per_sm", 32);
     apply(&set);
+    assert_withdrawn(&set, "l2_far", "read_bytes_per_cycle_per_sm");
     assert_withdrawn(&set, "l1", "read_bytes_per_cycle_per_sm");
     assert_withdrawn(&set, "l1", "pattern_cycles");
     assert_interval(&set, "l2", "read_bytes_per_cycle_per_sm", 32, 32, 32);
