@@ -15,11 +15,15 @@
  */
 #include "analysis/infer.h"
 
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analysis/confidence.h"
 #include "analysis/statistics/grouping.h"
+#include "analysis/statistics/sample.h"
 #include "analysis/topology/sm_map.h"
 
 enum { PIECES_MAX = 30 };
@@ -32,6 +36,9 @@ static const double least_gap = 2.0, ambiguous_gap = 1.1;
  * groups it is 1 or more; slices 16 cycles apart under 8 cycles of jitter leave 0.5.
  */
 static const double most_unpredicted = 0.8;
+
+/* Even shares of the lines leave so few to any group with this chance. */
+static const double uneven_chance = 1e-3;
 
 /* Lines of one slice differ by noise, which two SMs do not share: no correlation above this. */
 static const double most_likeness = 0.1;
@@ -274,6 +281,45 @@ enum pb_status pb_infer_sm_groups(const struct pb_case *at, struct pb_error *err
 }
 
 /*
+ * Of many outliers some are alike by chance: a group of fewer lines than there are outliers, and
+ * too few for an even share beside the group of half of all lines, is of these. PB_NO_MEMORY.
+ */
+static enum pb_status set_aside_small(size_t *groups, size_t lines, struct pb_grouping *grouping,
+                                      struct pb_error *err)
+{
+    size_t *names = calloc(grouping->count, sizeof(*names)), named = 0, count = 0, more = 0;
+    double *sizes = calloc(lines, sizeof(*sizes)), usual; /* of the group of each line */
+
+    if (names == NULL || sizes == NULL) {
+        free(names);
+        free(sizes);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu groups", grouping->count);
+    }
+    for (size_t i = 0; i < lines; i++)
+        if (groups[i] < lines)
+            names[groups[i]]++;
+    for (size_t i = 0; i < lines; i++)
+        if (groups[i] < lines)
+            sizes[count++] = (double)names[groups[i]];
+    gsl_sort(sizes, 1, count);
+    usual = pb_quantile(sizes, count, 0.5);
+    for (size_t i = 0; i < grouping->count; i++) {
+        double chance = gsl_cdf_poisson_P((unsigned)names[i], usual) * (double)grouping->count;
+        bool is_group = names[i] > grouping->outliers || chance >= uneven_chance;
+
+        more += is_group ? 0 : names[i];
+        names[i] = is_group ? named++ : lines;
+    }
+    grouping->outliers += more;
+    for (size_t i = 0; i < lines; i++)
+        groups[i] = groups[i] < lines ? names[groups[i]] : lines;
+    grouping->count = named;
+    free(names);
+    free(sizes);
+    return PB_OK;
+}
+
+/*
  * Groups that some lines belong to: a line that is like no other may be an outlier or the only one
  * of its group. Groups of which no line was loaded are as many as Chao (1984) estimates from those
  * of one line and of two (at so few lines a group, as many of two as of one) or as even groups
@@ -337,6 +383,12 @@ enum pb_status pb_infer_slices(const struct pb_case *at, struct pb_error *err)
 
     if (status == PB_OK)
         status = group_map(&map, true, &groups, &grouping, err);
+    if (status == PB_OK)
+        status = set_aside_small(groups, map.lines, &grouping, err);
+    if (status == PB_OK && grouping.count < 2)
+        status =
+            pb_fail(err, PB_NOT_FOUND, "not observable: all but %zu of %zu lines are in one group",
+                    grouping.outliers, map.lines);
     if (status == PB_OK) {
         state_lines(at, &map, &grouping);
         state_slices(at, &map, &grouping, likeness_inside(&map, groups));
