@@ -531,6 +531,7 @@ struct set_conflicts {
     uint64_t set[CONFLICTS_MAX];
     size_t count;
     uint64_t lacking; /* misses that the added line must cause */
+    bool is_shown;    /* of one of them: the array alone does not overfill it */
 };
 
 static void find_conflicts(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
@@ -540,6 +541,7 @@ static void find_conflicts(const struct pb_cache_chase *chase, const struct pb_g
 
     conflicts->count = 0;
     conflicts->lacking = 0;
+    conflicts->is_shown = false;
     for (uint64_t at = chase->added / line * line;
          at <= chase->added + geometry->prefetch_bytes && conflicts->count < CONFLICTS_MAX;
          at += line) {
@@ -550,6 +552,7 @@ static void find_conflicts(const struct pb_cache_chase *chase, const struct pb_g
             continue;
         conflicts->set[conflicts->count++] = set;
         conflicts->lacking += geometry->hides_misses ? 0 : filled - geometry->ways;
+        conflicts->is_shown |= sets->lines[set] <= geometry->ways;
     }
 }
 
@@ -706,7 +709,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
         fit->misses += lines * each - lines;
         fit->misses_wrong += lines * each > missed + each ? lines * each - missed - each : 0;
     }
-    fit->conflicts += conflicts.count > 0;
+    fit->conflicts += conflicts.is_shown;
     fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
     fit->hits_wrong += other;
     if (!all_open && conflicts.lacking > lines + chase->added_missed)

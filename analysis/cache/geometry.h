@@ -101,7 +101,7 @@ struct pb_geometry_fit {
     size_t misses, misses_wrong;
     size_t elsewhere; /* misses of conflicts in other sets that the array overfills */
     size_t lacking;   /* misses that an overfull set should have shown */
-    size_t conflicts; /* passes whose added line overfills a set */
+    size_t conflicts; /* passes whose added line overfills a set that the array does not */
 };
 
 /* Adds every so manieth chase of one kind, of those over arrays of at most so many bytes.

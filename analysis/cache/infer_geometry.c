@@ -333,10 +333,39 @@ static void join_rivals(struct scene *scene)
     all->count = kept;
 }
 
+/*
+ * Any line may displace any other one, or no conflict is seen of the sets that a hypothesis has:
+ * these say nothing of sets, and are one hypothesis together, without sets and ways.
+ */
+static void join_setless(struct pb_hypotheses *hypotheses)
+{
+    size_t kept = 0;
+    bool is_first = true;
+
+    for (size_t i = 0; i < hypotheses->count; i++) {
+        struct pb_hypothesis *here = &hypotheses->items[i];
+        bool is_setless = here->geometry.index == PB_INDEX_UNKNOWN || here->fit.conflicts == 0;
+
+        if (is_setless && is_first) {
+            here->geometry.index = PB_INDEX_UNKNOWN;
+            here->geometry.sets = here->geometry.ways = here->geometry.mask_count = 0;
+        }
+        if (!is_setless || is_first)
+            hypotheses->items[kept++] = *here;
+        is_first &= !is_setless;
+    }
+    hypotheses->count = kept;
+}
+
 /* Sorts all hypotheses by their likelihood: first by the shorter arrays' conflicts alone. */
 static enum pb_status score_all(struct scene *scene, struct pb_error *err)
 {
     struct pb_hypotheses *hypotheses = &scene->hypotheses;
+    struct pb_hypothesis ample = {.geometry = {.line_bytes = least_sector_bytes,
+                                               .sector_bytes = least_sector_bytes,
+                                               .index = PB_INDEX_MODULO,
+                                               .sets = 1,
+                                               .ways = UINT32_MAX}}; /* all misses are noise */
     size_t every = every_of(scene, FIRST_WORK);
     uint64_t least, most;
     enum pb_status status = pb_geometry_propose(&scene->chases, &scene->hints, hypotheses, err);
@@ -348,14 +377,16 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
     if (status != PB_OK || hypotheses->count == 0)
         return status;
     keep_finalists(hypotheses);
+    status = pb_hypotheses_add(hypotheses, &ample, err);
     scene->most_bytes = UINT64_MAX;
-    if (least < most)
+    if (status == PB_OK && least < most)
         status = find_store(scene, least, err);
     if (status == PB_OK)
         status = score_finalists(scene, err);
     sort(hypotheses);
     if (status == PB_OK)
         status = add_longer_lines(scene, err);
+    join_setless(hypotheses);
     if (status == PB_OK)
         join_rivals(scene);
     return status;
@@ -418,7 +449,7 @@ static void state_number(struct pb_parameter *answer, const struct pb_hypotheses
     for (size_t i = 1; i < hypotheses->count; i++) {
         double other = (double)number(&hypotheses->items[i].geometry);
 
-        if (share_of(hypotheses, number, (uint64_t)other) < possible_share)
+        if (other == 0.0 || share_of(hypotheses, number, (uint64_t)other) < possible_share)
             continue;
         estimate.low = fmin(estimate.low, other);
         estimate.high = fmax(estimate.high, other);
@@ -437,7 +468,8 @@ static bool is_open(const struct pb_hypotheses *hypotheses,
     for (size_t i = 1; i < hypotheses->count && !is_other; i++) {
         uint64_t other = number(&hypotheses->items[i].geometry);
 
-        is_other = other != best && share_of(hypotheses, number, other) >= possible_share;
+        is_other =
+            other != best && other != 0 && share_of(hypotheses, number, other) >= possible_share;
     }
     return is_other;
 }
@@ -589,14 +621,14 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
     state_masks(at, scene, agreement);
 }
 
-/* Do half as many loads as a set has ways miss, in most passes? */
-static bool are_most_passes_full(const struct scene *scene, uint64_t ways)
+/* Does half of what a set has of a pass miss, in most passes? */
+static bool are_most_passes_full(const struct scene *scene, uint64_t sets)
 {
     size_t full = 0;
 
     for (size_t i = 0; i < scene->chases.count; i++)
         full += scene->chases.items[i].kind == PB_CHASE_CONFLICT &&
-                2 * scene->chases.items[i].misses > ways;
+                2 * scene->chases.items[i].misses * sets > scene->chases.items[i].count;
     return 2 * full > scene->chases.of_kind[PB_CHASE_CONFLICT];
 }
 
@@ -609,12 +641,11 @@ static bool is_explained(const struct scene *scene, size_t *explained_out, size_
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
 
     count_explained(scene, explained_out, all_out);
-    if (best->index == PB_INDEX_UNKNOWN || *all_out == 0 || /* nothing is explained by any index */
-        scene->hypotheses.items[0].fit.conflicts == 0)
+    if (best->sets == 0 || *all_out == 0)
         return false;
     if ((double)*explained_out < (1.0 - unexplained_share) * (double)*all_out)
         return false;
-    return best->ways <= COMPARED_AT_ONCE || are_most_passes_full(scene, best->ways);
+    return best->ways <= COMPARED_AT_ONCE || are_most_passes_full(scene, best->sets);
 }
 
 static size_t count_loads(const struct pb_cache_chases *chases)

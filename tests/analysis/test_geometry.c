@@ -388,6 +388,24 @@ static void test_geometry__a_hypothesis_is_listed_once(void **state)
     pb_hypotheses_clear(&hypotheses);
 }
 
+/* A set that the array overfills by itself misses whatever is added: it shows no conflict. */
+static void test_geometry__what_misses_anyway_is_no_conflict(void **state)
+{
+    const struct pb_geometry geometry = {
+        .line_bytes = 128, .sector_bytes = 128, .index = PB_INDEX_MODULO, .sets = 1, .ways = 8};
+    struct passes fits = {.chases = {.count = 0}}, overfills = {.chases = {.count = 0}};
+
+    (void)state;
+    add_conflict(&fits, &geometry, 8, 8);
+    for (uint64_t line = 0; line < 8; line++)
+        add_miss(&fits, &geometry, line);
+    assert_int_equal(score(&fits, &geometry).conflicts, 1);
+    add_conflict(&overfills, &geometry, 12, 12);
+    for (uint64_t line = 0; line < 12; line++)
+        add_miss(&overfills, &geometry, line);
+    assert_int_equal(score(&overfills, &geometry).conflicts, 0);
+}
+
 /* Any line may miss: no index has more of the likelihood than none at all. */
 static void test_geometry__victims_of_any_set_show_none(void **state)
 {
@@ -415,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_geometry__all_lines_of_overfull_sets_are_open),
         cmocka_unit_test(test_geometry__a_first_load_that_misses_alone_is_an_outlier),
         cmocka_unit_test(test_geometry__a_hypothesis_is_listed_once),
+        cmocka_unit_test(test_geometry__what_misses_anyway_is_no_conflict),
         cmocka_unit_test(test_geometry__victims_of_any_set_show_none),
     };
 

@@ -230,6 +230,12 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 6100289           spikes, which make most of the places where hits and misses meet
  * 6100292           lines of half the shortest stride
  * 6100378           a path that prefetches hits what another cache holds
+ * 8600115           passes with one line more over a part of a small L2, and sweeps past it
+ * 8700176           an array that overfills a direct-mapped L2 misses whatever is added
+ * 8900081           one set that the array and what it prefetches overfill
+ * 8800180           one set of all lines, of which one load in six misses
+ * 8900118           outliers that are alike by chance, beside two halves of L2
+ * 8900187           two halves of what is no L2
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -265,7 +271,13 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {6100254, "l2."},
                  {6100289, "l2."},
                  {6100292, "l2."},
-                 {6100378, "l1."}};
+                 {6100378, "l1."},
+                 {8600115, "l2.set_count"},
+                 {8700176, "l2."},
+                 {8900081, "l1.set_count"},
+                 {8800180, "l2.set_count"},
+                 {8900118, "l2.slice_count"},
+                 {8900187, "l2_near."}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
