@@ -72,7 +72,10 @@ static bool try_level(struct climb *climb, size_t at, struct pb_tlb_level level)
     return try(climb, &levels);
 }
 
-/* Other victims, and as many entries in other numbers of equal sets. */
+/*
+ * Other victims, and as many entries in other numbers of equal sets. Sets of unequal ways, which
+ * may imitate any other policy, have to be likelier than equal ones of about as many entries.
+ */
 static bool change_victims(struct climb *climb, size_t at, bool in_these_sets)
 {
     struct pb_tlb_level from = climb->best.items[at];
@@ -97,8 +100,11 @@ static bool change_victims(struct climb *climb, size_t at, bool in_these_sets)
             if (from.structure.is_equal && sets == from.structure.set_count)
                 continue;
             level.structure.set_count = sets;
-            level.structure.ways[0] = (uint32_t)(entries / (double)sets + 0.5);
-            better |= try_level(climb, at, level);
+            for (int more = from.structure.is_equal ? 0 : -1; more <= !from.structure.is_equal;
+                 more++) {
+                level.structure.ways[0] = (uint32_t)(entries / (double)sets + 0.5 + more);
+                better |= try_level(climb, at, level);
+            }
         }
     }
     return better;
