@@ -433,6 +433,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     static const struct pb_tlb_effort coarse = {8, 2048, 0}, fine = {0, 16384, 0};
     struct pb_tlb_levels now;
     struct climb climb = {.evidence = evidence, .status = check(evidence, levels, err), .err = err};
+    size_t count = 0; /* before the last insertion */
     bool is_other = true;
 
     if (climb.status != PB_OK || (all_are_sure(levels) && worst_misfit(levels) <= PB_TLB_GROSS))
@@ -455,7 +456,8 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
                                                                       are none */
             *levels = now;
         is_other = false;
-        if (worst_misfit(&now) > PB_TLB_GROSS) {
+        if (worst_misfit(&now) > PB_TLB_GROSS && now.count > count) { /* else it was taken away */
+            count = now.count;
             start(&climb, &coarse, TRIALS_MAX, &now);
             is_other = insert_level(&climb);
             now = climb.best;
