@@ -376,7 +376,7 @@ static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
 
 enum pb_status pb_infer_slices(const struct pb_case *at, struct pb_error *err)
 {
-    struct pb_grouping grouping;
+    struct pb_grouping grouping = {.count = 0};
     struct pb_sm_map map = {NULL, 0, 0};
     size_t *groups = NULL;
     enum pb_status status = pb_sm_map_of(at, &map, err);
