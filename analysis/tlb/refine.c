@@ -146,8 +146,11 @@ static bool change_ways(struct climb *climb, size_t at, bool by_one)
     return better;
 }
 
-/* The structure next to another: entries of another size, other numbers of sets or both. */
-enum { MOVES = 10 };
+/*
+ * The structure next to another: entries of another size, other numbers of sets or both. First are
+ * as many entries in twice or half as many sets.
+ */
+enum { MOVES = 10, MOVES_OF_SETS = 2 };
 
 static bool move(const struct pb_tlb_structure *from, size_t which,
                  struct pb_tlb_structure *moved_out)
@@ -525,11 +528,39 @@ static void add_ways(struct climb *climb, size_t at, struct pb_tlb_ranking *rank
     }
 }
 
+/* As many entries in more and more sets, or fewer and fewer, as long as they are as likely. */
+static void add_sets(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+{
+    const struct pb_tlb_structure *own = &climb->best.items[at].structure;
+    double least = -PB_SAME_PREDICTION - ranking->noise;
+    bool is_alike = true;
+
+    for (size_t times = 2; is_alike && own->ways[0] / times > 0; times *= 2) {
+        struct pb_tlb_structure more = *own;
+
+        more.set_count *= times;
+        more.ways[0] = own->ways[0] / (uint32_t)times;
+        is_alike = add_alike(climb, at, &more, ranking) >= least;
+        more.ways[0]++;
+        if (own->ways[0] % times != 0)
+            is_alike |= add_alike(climb, at, &more, ranking) >= least;
+    }
+    is_alike = true;
+    for (size_t times = 2; is_alike && own->set_count % times == 0; times *= 2) {
+        struct pb_tlb_structure fewer = *own;
+
+        fewer.set_count /= times;
+        fewer.ways[0] *= (uint32_t)times;
+        is_alike = add_alike(climb, at, &fewer, ranking) >= least;
+    }
+}
+
 static void add_shapes(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
 {
     const struct pb_tlb_structure *own = &climb->best.items[at].structure;
 
-    for (size_t i = 0; i < MOVES; i++) {
+    add_sets(climb, at, ranking);
+    for (size_t i = MOVES_OF_SETS; i < MOVES; i++) {
         struct pb_tlb_structure moved;
 
         if (move(own, i, &moved))

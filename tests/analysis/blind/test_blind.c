@@ -237,6 +237,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 8900118           outliers that are alike by chance, beside two halves of L2
  * 8900187           two halves of what is no L2
  * 9000118           a level of a TLB that is inserted and taken away without end
+ * 9000087, 9000926  as many entries in other numbers of sets, or one less, miss alike
  * 8900214           a tree-PLRU of five ways, which sets of unequal ways imitate
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
@@ -281,6 +282,8 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {8900118, "l2.slice_count"},
                  {8900187, "l2_near."},
                  {9000118, "tlb_l1."},
+                 {9000087, "tlb_l2."},
+                 {9000926, "tlb_l2."},
                  {8900214, "tlb_l2."}};
 
     (void)state;
