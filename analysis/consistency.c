@@ -406,7 +406,7 @@ static void caches_that_answer(struct device *device)
                                         "persisting_share"};
     static const char *const halves[] = {"l2_near", "l2_far"};
 
-    for (size_t i = 0; i < CACHES + 2; i++) {
+    for (size_t i = 0; i < CACHES + sizeof(halves) / sizeof(halves[0]); i++) {
         const char *cache = i < CACHES ? caches[i] : halves[i - CACHES];
         const struct pb_parameter *latency =
             pb_parameters_find(device->parameters, cache, "latency_cycles");
