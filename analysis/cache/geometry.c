@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/constants.h"
+#include "analysis/noise.h"
 #include "analysis/trace.h"
 
 /*
@@ -513,8 +514,7 @@ static double log_of_pool(const struct pool *pool)
         by_rank += log_of_rate(pool->by_rank[i]);
     }
     alike = log_of_rate(all);
-    return log_of_rate(pool->elsewhere) + fmax(alike, by_rank) +
-           log1p(exp(-fabs(alike - by_rank))) - log(2.0);
+    return log_of_rate(pool->elsewhere) + pb_add_likelihoods(alike, by_rank) - log(2.0);
 }
 
 /* Loads of other sectors of a line that a conflict's stride steps over. */

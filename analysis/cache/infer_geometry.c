@@ -21,6 +21,7 @@
 #include "analysis/cache/propose.h"
 #include "analysis/confidence.h"
 #include "analysis/constants.h"
+#include "analysis/noise.h"
 
 /*
  * Loads of one chase depend on each other more than the model says: log likelihoods count for a
@@ -834,7 +835,7 @@ static double likelihood_of_places(const struct places *places, uint64_t line)
     double single = likelihood_of_lines(places, line, 0.5);
     double pairs = likelihood_of_lines(places, line, pairs_even) + log(pairs_prior);
 
-    return fmax(single, pairs) + log1p(exp(-fabs(single - pairs)));
+    return pb_add_likelihoods(single, pairs);
 }
 
 /*

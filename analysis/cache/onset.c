@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "analysis/noise.h"
+
 /* Chance that the outliers do not keep to the rate that is expected of them. */
 static const double rate_exception = 0.1;
 
@@ -76,7 +78,7 @@ static double cut_likelihood(const struct pb_sweep_point *points, size_t count, 
     double counted = log(rate_exception) - 0.5 * log(fmax(accesses, 1.0)) +
                      rate_likelihood(points, count, cut, model, rates.counted);
 
-    return fmax(expected, counted) + log1p(exp(-fabs(expected - counted)));
+    return pb_add_likelihoods(expected, counted);
 }
 
 /* A cut lies between two different footprints. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/constants.h"
+#include "analysis/noise.h"
 #include "analysis/model/cache.h"
 
 /* Chases with random misses are repeated until they have so many loads, within limits. */
@@ -43,6 +44,7 @@ struct prediction {
                                 of their sum; 0: they do not */
     float *expected;         /* [chase] misses of these loads that clearly hit or miss, */
     uint32_t *seen, *misses; /* [chase] how many these are; of these, misses */
+    uint32_t *draws;         /* [chase] in how many repeats they varied; 0: in none */
 };
 
 struct replay {
@@ -127,9 +129,10 @@ static bool allocate_prediction(struct prediction *prediction, size_t cells, siz
     prediction->expected = malloc(chases * sizeof(*prediction->expected));
     prediction->seen = malloc(chases * sizeof(*prediction->seen));
     prediction->misses = malloc(chases * sizeof(*prediction->misses));
+    prediction->draws = malloc(chases * sizeof(*prediction->draws));
     return prediction->chance != NULL && prediction->share != NULL &&
            prediction->variance != NULL && prediction->expected != NULL &&
-           prediction->seen != NULL && prediction->misses != NULL;
+           prediction->seen != NULL && prediction->misses != NULL && prediction->draws != NULL;
 }
 
 static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
@@ -195,6 +198,7 @@ static void close_replay(struct replay *replay)
         free(prediction->expected);
         free(prediction->seen);
         free(prediction->misses);
+        free(prediction->draws);
     }
     free(replay->chases);
     free(replay->pages);
@@ -255,13 +259,13 @@ static void enter_scan(struct stage *stage, const struct pb_tlb_scan *scan)
 
 /*
  * Do all of so many entries miss in every pass? With random victims so many misses in the first one
- * leave an entry with less than the least chance to hit; a tree's victims take turns while all
- * miss, the whole tree within twice its ways.
+ * leave less than the least chance that any entry hits: one may save a whole set of the next level.
+ * A tree's victims take turns while all miss, the whole tree within twice its ways.
  */
 static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways)
 {
     if (victims == PB_TLB_RANDOM)
-        return (double)count > (double)ways * (1.0 - log(PB_TLB_RARE));
+        return (double)count > (double)ways * (1.0 - log(PB_TLB_RARE / (double)count));
     return victims != PB_TLB_TREE || count > 2 * ways;
 }
 
@@ -413,6 +417,7 @@ static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan
         double times = (double)repeats, mean = sum[i] / times;
 
         replay->predictions[i].share[index] = (float)mean;
+        replay->predictions[i].draws[index] = repeats > 1 && loads[i] > 0.0 ? (uint32_t)repeats : 0;
         if (repeats > 1 && loads[i] >= times) /* two repeats more as if loads were independent */
             replay->predictions[i].variance[index] =
                 (float)(((squares[i] - sum[i] * mean) * loads[i] / times +
@@ -529,6 +534,7 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
         replay->predictions[i].share[index] = replay->predictions[i].variance[index] = 0.0F;
         replay->predictions[i].expected[index] = 0.0F;
         replay->predictions[i].seen[index] = replay->predictions[i].misses[index] = 0;
+        replay->predictions[i].draws[index] = 0;
     }
     if (!replay->is_checked)
         find_known(replay, is_known);
@@ -656,9 +662,11 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
 
 /*
  * Loads of a chase do not miss independently where one that hits saves others of its set: how much
- * their number says is lowered by how much more it varies than that of independent ones.
+ * their number says is lowered by how much more it varies than that of independent ones. What no
+ * repeat showed may be what one more would have: then any number is as likely.
  */
-static double weigh_together(double seen, double misses, double expected, double variance)
+static double weigh_together(double seen, double misses, double expected, double variance,
+                             double draws)
 {
     double independent = expected * (seen - expected) / seen;
     double dispersion = fmax(1.0, seen * variance / independent), deviance = 0.0;
@@ -667,7 +675,8 @@ static double weigh_together(double seen, double misses, double expected, double
         deviance += misses * log(misses / expected);
     if (misses < seen)
         deviance += (seen - misses) * log((seen - misses) / (seen - expected));
-    return deviance * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion);
+    return pb_add_likelihoods(deviance * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion),
+                    deviance - log((draws + 2.0) * (seen + 1.0)));
 }
 
 /* The chases in which it varies what misses. */
@@ -680,10 +689,11 @@ static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
             double seen = prediction->seen[j], misses = prediction->misses[j];
             double expected = prediction->expected[j], variance = prediction->variance[j];
 
-            if (seen < 8.0 || variance <= 0.0)
+            if (seen < 8.0 || prediction->draws[j] == 0)
                 continue;
-            replay->log_likelihood += weigh_together(seen, misses, expected, variance);
-            if (fits == NULL)
+            replay->log_likelihood +=
+                weigh_together(seen, misses, expected, variance, prediction->draws[j]);
+            if (fits == NULL || variance <= 0.0)
                 continue;
             fits[i].deviation += (misses - expected) * (misses - expected) / (seen * variance);
             fits[i].varying += 1.0;
