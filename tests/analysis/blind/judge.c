@@ -46,13 +46,28 @@ static bool is_list(const struct pb_parameter *parameter, const double *truth, s
     return true;
 }
 
-/* One number with an interval that leaves open what it is, and holds the truth. */
-static bool is_bounded(const struct pb_parameter *parameter, double truth, double tolerance)
+/*
+ * Numbers whose intervals leave open what they are, and hold the truth. Where there are several,
+ * some may be known.
+ */
+static bool is_bounded(const struct pb_parameter *parameter, const double *truth, size_t count,
+                       double tolerance, double relative)
 {
-    const struct pb_estimate *e = &parameter->numbers[0];
+    bool any_open = false;
 
-    return parameter->number_count == 1 && e->low < e->high && e->low - tolerance <= truth &&
-           truth <= e->high + tolerance;
+    if (parameter->number_count != count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct pb_estimate *e = &parameter->numbers[i];
+        double near = fmax(tolerance, relative * truth[i]);
+
+        if (isnan(e->value))
+            continue;
+        if (!(e->low - near <= truth[i] && truth[i] <= e->high + near))
+            return false;
+        any_open |= e->low < e->high;
+    }
+    return any_open;
 }
 
 /* As far as there is room. */
@@ -91,7 +106,7 @@ static void check_numbers(struct answers *answers, const char *memory, const cha
     result->verdict =
         is_list(parameter, truth, count, tolerance, relative) ? BLIND_EXACT : BLIND_WRONG;
     if (result->verdict == BLIND_WRONG &&
-        is_bounded(parameter, truth[0], fmax(tolerance, relative * truth[0])))
+        is_bounded(parameter, truth, count, tolerance, relative))
         result->verdict = BLIND_BOUNDED;
     add_text(result, "expected");
     for (size_t i = 0; i < count; i++)
