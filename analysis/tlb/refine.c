@@ -186,6 +186,25 @@ static bool change_shape(struct climb *climb, size_t at)
     return better;
 }
 
+/* As many entries in half as many sets, by all parities but one. */
+static bool drop_parity(struct climb *climb, size_t at)
+{
+    struct pb_tlb_level from = climb->best.items[at];
+    bool better = false;
+
+    for (size_t i = 0; i < from.structure.mask_count; i++) {
+        struct pb_tlb_level level = from;
+        uint64_t *masks = level.structure.masks;
+
+        level.structure.mask_count--;
+        memmove(&masks[i], &masks[i + 1], (level.structure.mask_count - i) * sizeof(*masks));
+        level.structure.set_count /= 2;
+        level.structure.ways[0] *= 2;
+        better |= try_level(climb, at, level);
+    }
+    return better;
+}
+
 static bool change_penalty(struct climb *climb, size_t at)
 {
     bool better = false;
@@ -246,6 +265,7 @@ static void climb_levels(struct climb *climb, bool only_ways)
                 continue; /* what such a level does is sure */
             better |= change_victims(climb, i, only_ways);
             better |= change_ways(climb, i, only_ways);
+            better |= drop_parity(climb, i);
             if (only_ways)
                 continue;
             better |= change_penalty(climb, i);
@@ -459,7 +479,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
                                                                       are none */
             *levels = now;
         is_other = false;
-        if (worst_misfit(&now) > PB_TLB_GROSS && now.count > count) { /* else it was taken away */
+        if (now.count > count) { /* else it was taken away */
             count = now.count;
             start(&climb, &coarse, TRIALS_MAX, &now);
             is_other = insert_level(&climb);

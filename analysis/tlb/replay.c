@@ -602,8 +602,9 @@ static double weigh_place(const struct replay *replay, const struct pb_tlb_scan 
     return sum + log(product);
 }
 
-/* A load that no number of missed levels explains counts against the level before whose step it
- * lies.
+/*
+ * A load that no number of missed levels explains counts against the level before whose step it
+ * lies, or against the last one.
  */
 static bool is_outlier(const struct replay *replay, double excess, const float *density,
                        struct pb_tlb_fit *fits)
@@ -614,7 +615,8 @@ static bool is_outlier(const struct replay *replay, double excess, const float *
         if (density[i] > least)
             return false;
     for (size_t i = 0; i < replay->count; i++) {
-        if (fits == NULL || excess < replay->steps[i] || excess > replay->steps[i + 1])
+        if (fits == NULL || excess < replay->steps[i] ||
+            (i + 1 < replay->count && excess > replay->steps[i + 1]))
             continue;
         fits[i].loads += 1.0;
         fits[i].outliers += 1.0;
