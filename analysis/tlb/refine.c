@@ -479,7 +479,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
                                                                       are none */
             *levels = now;
         is_other = false;
-        if (now.count > count) { /* else it was taken away */
+        if (worst_misfit(&now) > PB_TLB_GROSS && now.count > count) { /* else it was taken away */
             count = now.count;
             start(&climb, &coarse, TRIALS_MAX, &now);
             is_other = insert_level(&climb);
