@@ -47,7 +47,7 @@ static bool is_list(const struct pb_parameter *parameter, const double *truth, s
 }
 
 /*
- * Numbers whose intervals leave open what they are, and hold the truth. Where there are several,
+ * Numbers whose intervals leave open what they are, and hold the truth: one for all, or of several
  * some may be known.
  */
 static bool is_bounded(const struct pb_parameter *parameter, const double *truth, size_t count,
@@ -55,10 +55,10 @@ static bool is_bounded(const struct pb_parameter *parameter, const double *truth
 {
     bool any_open = false;
 
-    if (parameter->number_count != count)
+    if (parameter->number_count != count && parameter->number_count != 1)
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct pb_estimate *e = &parameter->numbers[i];
+        const struct pb_estimate *e = &parameter->numbers[parameter->number_count == 1 ? 0 : i];
         double near = fmax(tolerance, relative * truth[i]);
 
         if (isnan(e->value))
