@@ -1571,54 +1571,6 @@ static struct pb_tlb_structure refine_lru(struct scorer *scorer, struct pb_tlb_s
     return refined.gain > lru.gain + UNLIKELY ? refined : lru;
 }
 
-/* All ways that gain as much. */
-static void add_range(struct scorer *scorer, struct pb_tlb_structure structure)
-{
-    double least = structure.gain - PB_SAME_PREDICTION;
-    struct pb_tlb_structure other = structure;
-
-    list_all(scorer, structure.coverage_bytes);
-    structure.ways_high = structure.ways[0];
-    for (other.ways[0] = structure.ways[0] - 1;
-         other.ways[0] > 1 && fit_loads(scorer, &other, false).gain >= least; other.ways[0]--)
-        structure.ways[0] = other.ways[0];
-    for (other.ways[0] = structure.ways_high + 1;
-         other.ways[0] < scorer->units.most && fit_loads(scorer, &other, false).gain >= least;
-         other.ways[0]++)
-        structure.ways_high = other.ways[0];
-    add_hypothesis(scorer, &structure, 3.0 + (structure.set_count > 1));
-}
-
-/* The best one, what lies next to it, and smaller entries that no chase tells from its own. */
-static void add_alike(struct scorer *scorer, const struct pb_tlb_structure *best)
-{
-    struct pb_tlb_structure other = *best;
-
-    if (!best->is_equal || best->mask_count > 0) {
-        list_all(scorer, best->coverage_bytes);
-        add_hypothesis(scorer, &other, 4.0 + (double)(best->set_count + best->mask_count));
-        return;
-    }
-    add_range(scorer, *best);
-    for (size_t i = 0; i < NEIGHBOURS; i++) {
-        other = neighbour(scorer, best, i);
-        if (other.gain > fmax(0.0, best->gain - UNLIKELY))
-            add_range(scorer, other);
-    }
-    for (size_t k = 2; best->coverage_bytes >> k >= least_coverage(scorer->evidence); k++) {
-        other = *best;
-        other.coverage_bytes >>= k;
-        for (int sets = 0; sets < 2; sets++) {
-            other.set_count = sets == 0 ? best->set_count : best->set_count << k;
-            if (other.set_count > (size_t)1 << PB_TLB_PARITIES_MAX)
-                continue;
-            other.gain = fit_loads(scorer, &other, false).gain;
-            if (other.gain >= best->gain - UNLIKELY)
-                add_range(scorer, other);
-        }
-    }
-}
-
 /*
  * All victims, where places do not begin to miss as by LRU: the likeliest explains the level only
  * if loads miss as often as by its chances. A cache misses by chance as well.
@@ -1629,6 +1581,7 @@ static void score_victims(struct scorer *scorer, const struct coverage *coverage
     struct pb_tlb_structure finalists[PB_TLB_VICTIMS] = {{.gain = 0.0}};
     struct fit fit;
     int best = PB_TLB_LRU;
+    size_t parameters;
     double bound;
 
     if (ranking->count == 0)
@@ -1657,7 +1610,12 @@ static void score_victims(struct scorer *scorer, const struct coverage *coverage
     ranking->is_misfit = is_misfit(&fit);
     ranking->bound = bound;
     ranking->count = ranking->best = 0;
-    add_alike(scorer, &finalists[best]);
+    if (finalists[best].is_equal)
+        finalists[best].ways_high = finalists[best].ways[0];
+    parameters =
+        finalists[best].mask_count + (finalists[best].is_equal ? 0 : finalists[best].set_count);
+    add_hypothesis(scorer, &finalists[best],
+                   3.0 + (finalists[best].set_count > 1) + (double)parameters);
 }
 
 /*
