@@ -85,6 +85,12 @@
 #define PB_TLB_GROSS        15.0 /* so much more of either asks for another level */
 #define PB_TLB_SIGMAS       3.0  /* beyond so many of its standard deviations */
 
+/*
+ * Levels whose log likelihood is so far behind that of the best ones after some of the scans are
+ * given up: the noise of draws is 50 at most. It bounds the time only.
+ */
+#define PB_TLB_HOPELESS 1000.0
+
 /* A structure that predicts so many of the places that clearly begin to miss needs no other. */
 #define PB_TLB_EXPLAINED 0.99
 

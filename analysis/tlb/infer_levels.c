@@ -443,8 +443,8 @@ static enum pb_status compare_levels(struct search *search, struct pb_error *err
             (struct pb_tlb_level){search->now.items[i].best, search->now.items[i].step_cycles};
     search->evidence->supposes_hits = false;
     if (status == PB_OK)
-        status =
-            pb_tlb_replay(search->evidence, levels, search->now.count, &all, &score, NULL, err);
+        status = pb_tlb_replay(search->evidence, levels, search->now.count, &all, NULL, &score,
+                               NULL, err);
     search->evidence->supposes_hits = supposed;
     for (size_t i = 0; i < search->now.count; i++)
         score -= search->now.items[i].best.gain - search->now.items[i].best.score;

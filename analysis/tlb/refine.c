@@ -13,6 +13,7 @@ struct climb {
     struct pb_tlb_evidence *evidence;
     const struct pb_tlb_effort *effort;
     struct pb_tlb_levels best;
+    struct pb_tlb_race race; /* of the best ones */
     double score;
     size_t left;
     enum pb_status status;
@@ -43,6 +44,14 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
 }
 
+/* Any levels are better than the best ones. */
+static void forget(struct climb *climb)
+{
+    climb->score = -INFINITY;
+    for (size_t i = 0; i < PB_TLB_RACE_SCANS; i++)
+        climb->race.ahead[i] = -INFINITY;
+}
+
 static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
 {
     double score = 0.0;
@@ -54,13 +63,14 @@ static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
             return false;
     climb->left--;
     climb->status = pb_tlb_replay(climb->evidence, levels->items, levels->count, climb->effort,
-                                  &score, NULL, climb->err);
+                                  &climb->race, &score, NULL, climb->err);
     for (size_t i = 0; i < levels->count; i++)
         score -= price_of(&levels->items[i].structure);
     if (climb->status != PB_OK || score <= climb->score + 1.0)
         return false;
     climb->score = score;
     climb->best = *levels;
+    memcpy(climb->race.ahead, climb->race.own, sizeof(climb->race.ahead));
     return true;
 }
 
@@ -291,7 +301,7 @@ static bool insert_level(struct climb *climb)
     struct climb other = *climb;
     size_t step_count;
 
-    other.score = -INFINITY;
+    forget(&other);
     if (from.count == PB_TLB_FOUND_MAX || climb->status != PB_OK)
         return false;
     evidence->level_count = evidence->position = 0;
@@ -363,7 +373,7 @@ static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_leve
     static const struct pb_tlb_effort all = {0, 8192, 0};
     double log_likelihood;
 
-    return pb_tlb_replay(evidence, levels->items, levels->count, &all, &log_likelihood,
+    return pb_tlb_replay(evidence, levels->items, levels->count, &all, NULL, &log_likelihood,
                          levels->fits, err);
 }
 
@@ -397,7 +407,7 @@ static void start(struct climb *climb, const struct pb_tlb_effort *effort, size_
 
     climb->effort = effort;
     climb->left = trials;
-    climb->score = -INFINITY;
+    forget(climb);
     try(climb, &from);
 }
 
@@ -427,7 +437,7 @@ static double measure_noise(const struct climb *climb)
 /* Of sets of pages that predict the same, the fewest, of the largest entries. */
 static void simplify(struct climb *climb)
 {
-    double same = 1.0 + fmax(1e-3, measure_noise(climb)); /* a better one gains 1 */
+    double same = 1.0 + fmax(1e-3, climb->best.noise); /* a better one gains 1 */
 
     for (size_t at = 0; at < climb->best.count; at++) {
         size_t left = 2; /* ways to do so that were not tried yet: with half the sets, with all */
@@ -470,6 +480,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         }
         start(&climb, &fine, TRIALS_FINE, &now);
         climb_levels(&climb, true);
+        climb.best.noise = measure_noise(&climb);
         simplify(&climb);
         now = climb.best;
         if (climb.status == PB_OK)
@@ -478,6 +489,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
             worst_misfit(&now) <= fmax(1.0, worst_misfit(levels))) /* else likelier by chances that
                                                                       are none */
             *levels = now;
+        levels->noise = now.noise;
         is_other = false;
         if (worst_misfit(&now) > PB_TLB_GROSS && now.count > count) { /* else it was taken away */
             count = now.count;
@@ -502,7 +514,7 @@ static double add_alike(struct climb *climb, size_t at, const struct pb_tlb_stru
         !is_possible(climb, &levels, at))
         return -INFINITY;
     climb->status = pb_tlb_replay(climb->evidence, levels.items, levels.count, climb->effort,
-                                  &log_likelihood, NULL, climb->err);
+                                  &climb->race, &log_likelihood, NULL, climb->err);
     *added = *structure;
     added->score = log_likelihood - climb->score;
     for (size_t i = 0; i < levels.count; i++)
@@ -607,15 +619,14 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     struct climb climb = {.evidence = evidence, .status = PB_OK, .err = err};
 
     ranking->count = ranking->best = 0;
+    ranking->noise = levels->noise;
     start(&climb, &shapes, 1, levels);
-    ranking->noise = measure_noise(&climb);
     if (climb.status == PB_OK)
         add_alike(&climb, at, own, ranking);
     if (own->is_equal && own->mask_count == 0)
         add_shapes(&climb, at, ranking);
     if (own->is_equal && climb.status == PB_OK) {
         start(&climb, &ways, 1, levels);
-        ranking->noise = fmax(ranking->noise, measure_noise(&climb));
         add_ways(&climb, at, ranking);
     }
     for (size_t i = 1; i < ranking->count; i++)

@@ -13,6 +13,7 @@ struct pb_tlb_levels {
     struct pb_tlb_level items[PB_TLB_FOUND_MAX];
     struct pb_tlb_fit fits[PB_TLB_FOUND_MAX];
     size_t count;
+    double noise; /* of their log likelihood, from draw to draw of random victims */
 };
 
 /*

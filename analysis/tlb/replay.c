@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analysis/constants.h"
-#include "analysis/noise.h"
 #include "analysis/model/cache.h"
+#include "analysis/noise.h"
 
 /* Chases with random misses are repeated until they have so many loads, within limits. */
 enum { REPEATS_MIN = 4, REPEATS_MAX = 64 };
@@ -678,7 +678,7 @@ static double weigh_together(double seen, double misses, double expected, double
     if (misses < seen)
         deviance += (seen - misses) * log((seen - misses) / (seen - expected));
     return pb_add_likelihoods(deviance * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion),
-                    deviance - log((draws + 2.0) * (seen + 1.0)));
+                              deviance - log((draws + 2.0) * (seen + 1.0)));
 }
 
 /* The chases in which it varies what misses. */
@@ -747,13 +747,20 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
     add_chases(replay, fits);
 }
 
+static bool is_behind(struct pb_tlb_race *race, size_t s, const struct replay *replay)
+{
+    race->own[s] = replay->log_likelihood;
+    return replay->log_likelihood < race->ahead[s] - PB_TLB_HOPELESS;
+}
+
 enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,
                              size_t count, const struct pb_tlb_effort *effort,
-                             double *log_likelihood_out, struct pb_tlb_fit *fits_out,
-                             struct pb_error *err)
+                             struct pb_tlb_race *race, double *log_likelihood_out,
+                             struct pb_tlb_fit *fits_out, struct pb_error *err)
 {
     struct replay replay = {
         .evidence = evidence, .effort = effort, .count = count, .is_checked = fits_out != NULL};
+    bool is_lost = false;
     enum pb_status status;
 
     for (size_t i = 0; i < count; i++) {
@@ -764,8 +771,12 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
     }
     pb_tlb_tabulate(evidence, replay.density);
     status = open_replay(&replay, err);
-    for (size_t s = 0; s < evidence->scans->count && status == PB_OK; s++)
+    for (size_t s = 0; s < evidence->scans->count && status == PB_OK && !is_lost; s++) {
         replay_scan(&replay, s, fits_out);
+        is_lost = race != NULL && s < PB_TLB_RACE_SCANS && is_behind(race, s, &replay);
+    }
+    if (is_lost)
+        replay.log_likelihood = -INFINITY;
     *log_likelihood_out = replay.log_likelihood;
     close_replay(&replay);
     return status;

@@ -33,16 +33,27 @@ struct pb_tlb_effort {
 };
 
 /*
+ * Levels that are far behind others after some of the scans are given up. Sums of log likelihoods,
+ * up to each scan: of the levels to beat, and of these.
+ */
+enum { PB_TLB_RACE_SCANS = 64 };
+
+struct pb_tlb_race {
+    double ahead[PB_TLB_RACE_SCANS], own[PB_TLB_RACE_SCANS];
+};
+
+/*
  * Log likelihood of all accesses under the levels, whatever of them the evidence knows; the lines
  * take what they take under the levels that it knows.
  *
+ * race      the levels to beat; NULL: none. What is given up has -INFINITY
  * fits_out  [count], or NULL
  *
  * PB_NO_MEMORY
  */
 enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,
                              size_t count, const struct pb_tlb_effort *effort,
-                             double *log_likelihood_out, struct pb_tlb_fit *fits_out,
-                             struct pb_error *err);
+                             struct pb_tlb_race *race, double *log_likelihood_out,
+                             struct pb_tlb_fit *fits_out, struct pb_error *err);
 
 #endif
