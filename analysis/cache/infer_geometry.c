@@ -817,9 +817,8 @@ static double likelihood_of_lines(const struct places *places, uint64_t line, do
 
         for (int i = 0; i < STEPS; i++) { /* by its root: Beta(1/2, right) */
             double root = (i + 0.5) / STEPS, noise = root * root;
-            double sample =
-                likelihood_at(places, line, is_single, noise, even_share) +
-                (right - 1.0) * log1p(-noise);
+            double sample = likelihood_at(places, line, is_single, noise, even_share) +
+                            (right - 1.0) * log1p(-noise);
 
             total = sample > best ? total * exp(best - sample) + 1.0 : total + exp(sample - best);
             best = fmax(best, sample);

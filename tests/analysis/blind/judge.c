@@ -105,8 +105,7 @@ static void check_numbers(struct answers *answers, const char *memory, const cha
     result->confidence = parameter->confidence;
     result->verdict =
         is_list(parameter, truth, count, tolerance, relative) ? BLIND_EXACT : BLIND_WRONG;
-    if (result->verdict == BLIND_WRONG &&
-        is_bounded(parameter, truth, count, tolerance, relative))
+    if (result->verdict == BLIND_WRONG && is_bounded(parameter, truth, count, tolerance, relative))
         result->verdict = BLIND_BOUNDED;
     add_text(result, "expected");
     for (size_t i = 0; i < count; i++)
