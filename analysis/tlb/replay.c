@@ -7,7 +7,6 @@
 
 #include "analysis/constants.h"
 #include "analysis/model/cache.h"
-#include "analysis/noise.h"
 
 /* Chases with random misses are repeated until they have so many loads, within limits. */
 enum { REPEATS_MIN = 4, REPEATS_MAX = 64 };
@@ -44,7 +43,6 @@ struct prediction {
                                 of their sum; 0: they do not */
     float *expected;         /* [chase] misses of these loads that clearly hit or miss, */
     uint32_t *seen, *misses; /* [chase] how many these are; of these, misses */
-    uint32_t *draws;         /* [chase] in how many repeats they varied; 0: in none */
 };
 
 struct replay {
@@ -129,10 +127,9 @@ static bool allocate_prediction(struct prediction *prediction, size_t cells, siz
     prediction->expected = malloc(chases * sizeof(*prediction->expected));
     prediction->seen = malloc(chases * sizeof(*prediction->seen));
     prediction->misses = malloc(chases * sizeof(*prediction->misses));
-    prediction->draws = malloc(chases * sizeof(*prediction->draws));
     return prediction->chance != NULL && prediction->share != NULL &&
            prediction->variance != NULL && prediction->expected != NULL &&
-           prediction->seen != NULL && prediction->misses != NULL && prediction->draws != NULL;
+           prediction->seen != NULL && prediction->misses != NULL;
 }
 
 static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
@@ -198,7 +195,6 @@ static void close_replay(struct replay *replay)
         free(prediction->expected);
         free(prediction->seen);
         free(prediction->misses);
-        free(prediction->draws);
     }
     free(replay->chases);
     free(replay->pages);
@@ -417,7 +413,6 @@ static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan
         double times = (double)repeats, mean = sum[i] / times;
 
         replay->predictions[i].share[index] = (float)mean;
-        replay->predictions[i].draws[index] = repeats > 1 && loads[i] > 0.0 ? (uint32_t)repeats : 0;
         if (repeats > 1 && loads[i] >= times) /* two repeats more as if loads were independent */
             replay->predictions[i].variance[index] =
                 (float)(((squares[i] - sum[i] * mean) * loads[i] / times +
@@ -534,7 +529,6 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
         replay->predictions[i].share[index] = replay->predictions[i].variance[index] = 0.0F;
         replay->predictions[i].expected[index] = 0.0F;
         replay->predictions[i].seen[index] = replay->predictions[i].misses[index] = 0;
-        replay->predictions[i].draws[index] = 0;
     }
     if (!replay->is_checked)
         find_known(replay, is_known);
@@ -664,11 +658,9 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
 
 /*
  * Loads of a chase do not miss independently where one that hits saves others of its set: how much
- * their number says is lowered by how much more it varies than that of independent ones. What no
- * repeat showed may be what one more would have: then any number is as likely.
+ * their number says is lowered by how much more it varies than that of independent ones.
  */
-static double weigh_together(double seen, double misses, double expected, double variance,
-                             double draws)
+static double weigh_together(double seen, double misses, double expected, double variance)
 {
     double independent = expected * (seen - expected) / seen;
     double dispersion = fmax(1.0, seen * variance / independent), deviance = 0.0;
@@ -677,8 +669,7 @@ static double weigh_together(double seen, double misses, double expected, double
         deviance += misses * log(misses / expected);
     if (misses < seen)
         deviance += (seen - misses) * log((seen - misses) / (seen - expected));
-    return pb_add_likelihoods(deviance * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion),
-                              deviance - log((draws + 2.0) * (seen + 1.0)));
+    return deviance * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion);
 }
 
 /* The chases in which it varies what misses. */
@@ -691,11 +682,10 @@ static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
             double seen = prediction->seen[j], misses = prediction->misses[j];
             double expected = prediction->expected[j], variance = prediction->variance[j];
 
-            if (seen < 8.0 || prediction->draws[j] == 0)
+            if (seen < 8.0 || variance <= 0.0)
                 continue;
-            replay->log_likelihood +=
-                weigh_together(seen, misses, expected, variance, prediction->draws[j]);
-            if (fits == NULL || variance <= 0.0)
+            replay->log_likelihood += weigh_together(seen, misses, expected, variance);
+            if (fits == NULL)
                 continue;
             fits[i].deviation += (misses - expected) * (misses - expected) / (seen * variance);
             fits[i].varying += 1.0;
