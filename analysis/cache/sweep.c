@@ -102,16 +102,22 @@ static double least_share(const struct pb_sweep_point *point, const struct pb_sw
     return excess * (double)point->stride_bytes / (double)point->footprint_bytes;
 }
 
+/* Of so many misses any number are outliers of hits, as often as outliers are elsewhere. */
 static double trace_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
+                              double rate)
 {
     double misses = (double)point->tally.misses, silent = silence_of(point, edge);
+    double outliers = rate * (double)point->tally.accesses, far = 8.0 * sqrt(outliers) + 16.0;
+    double least = fmax(0.0, floor(outliers - far)), most = fmin(misses, outliers + far);
+    double chance = gsl_ran_poisson_pdf((unsigned)least, outliers), sum = 0.0;
     bool too_few = misses < least_share(point, model, edge) * (double)point->tally.accesses;
 
-    if (misses == 0.0)
-        return log(silent);
-    return log((1.0 - silent) * any_number(misses) + least_chance) +
-           (too_few ? log(disturbed) : 0.0);
+    for (double k = least; k <= most; k += 1.0) {
+        sum += chance * (k == misses ? silent : (1.0 - silent) * any_number(misses - k));
+        chance *= outliers / (k + 1.0);
+    }
+    return log(sum + least_chance) + (too_few && misses > 0.0 ? log(disturbed) : 0.0);
 }
 
 static double pass_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
@@ -141,10 +147,11 @@ static double pass_overflows(const struct pb_sweep_point *point, const struct pb
 }
 
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
+                              double rate)
 {
     return pb_sweep_is_pass(point) ? pass_overflows(point, model, edge)
-                                   : trace_overflows(point, model, edge);
+                                   : trace_overflows(point, model, edge, rate);
 }
 
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,

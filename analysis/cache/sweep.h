@@ -63,8 +63,9 @@ double pb_tally_log_poisson(const struct pb_tally *tally, double rate);
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                          double rate);
 
-/* Log likelihood of a chase whose footprint overflows, if the edge is there. */
+/* The same of a chase whose footprint overflows, if the edge is there. */
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge);
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
+                              double rate);
 
 #endif

@@ -284,6 +284,8 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {9000118, "tlb_"},
                  {9000622, "tlb_"},
                  {9000733, "tlb_"},
+                 {9000448, "l1.size_bytes"},
+                 {9310074, "l1.size_bytes"},
                  {9000118, "tlb_l1."},
                  {9000087, "tlb_l2."},
                  {9000926, "tlb_l2."},
