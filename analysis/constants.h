@@ -81,7 +81,7 @@
 #define PB_TLB_DEVIATION    0.1 /* likewise, of the mean square deviation in variances, which is 1 */
 #define PB_TLB_MISFIT_WORTH 10.0 /* so much of either halves the votes, */
 #define PB_TLB_MISFIT_MOST  20.0 /* and with more the structure is not stated */
-#define PB_TLB_OUTLIERS     2e-2 /* of loads, between all steps: 1e-2 of H100s', by the side of L2 */
+#define PB_TLB_OUTLIERS     2e-2 /* of loads, beside all steps: 1e-2 of H100s', by the side of L2 */
 #define PB_TLB_GROSS        15.0 /* so much more of either asks for another level */
 #define PB_TLB_SIGMAS       3.0  /* beyond so many of its standard deviations */
 

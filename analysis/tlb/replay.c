@@ -7,6 +7,7 @@
 
 #include "analysis/constants.h"
 #include "analysis/model/cache.h"
+#include "analysis/noise.h"
 
 /* Chases with random misses are repeated until they have so many loads, within limits. */
 enum { REPEATS_MIN = 4, REPEATS_MAX = 64 };
@@ -43,6 +44,7 @@ struct prediction {
                                 of their sum; 0: they do not */
     float *expected;         /* [chase] misses of these loads that clearly hit or miss, */
     uint32_t *seen, *misses; /* [chase] how many these are; of these, misses */
+    uint32_t *draws;         /* [chase] in how many repeats they were replayed; 0: in none */
 };
 
 struct replay {
@@ -127,9 +129,10 @@ static bool allocate_prediction(struct prediction *prediction, size_t cells, siz
     prediction->expected = malloc(chases * sizeof(*prediction->expected));
     prediction->seen = malloc(chases * sizeof(*prediction->seen));
     prediction->misses = malloc(chases * sizeof(*prediction->misses));
+    prediction->draws = malloc(chases * sizeof(*prediction->draws));
     return prediction->chance != NULL && prediction->share != NULL &&
            prediction->variance != NULL && prediction->expected != NULL &&
-           prediction->seen != NULL && prediction->misses != NULL;
+           prediction->seen != NULL && prediction->misses != NULL && prediction->draws != NULL;
 }
 
 static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
@@ -195,6 +198,7 @@ static void close_replay(struct replay *replay)
         free(prediction->expected);
         free(prediction->seen);
         free(prediction->misses);
+        free(prediction->draws);
     }
     free(replay->chases);
     free(replay->pages);
@@ -413,6 +417,7 @@ static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan
         double times = (double)repeats, mean = sum[i] / times;
 
         replay->predictions[i].share[index] = (float)mean;
+        replay->predictions[i].draws[index] = repeats > 1 && loads[i] > 0.0 ? (uint32_t)repeats : 0;
         if (repeats > 1 && loads[i] >= times) /* two repeats more as if loads were independent */
             replay->predictions[i].variance[index] =
                 (float)(((squares[i] - sum[i] * mean) * loads[i] / times +
@@ -529,6 +534,7 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
         replay->predictions[i].share[index] = replay->predictions[i].variance[index] = 0.0F;
         replay->predictions[i].expected[index] = 0.0F;
         replay->predictions[i].seen[index] = replay->predictions[i].misses[index] = 0;
+        replay->predictions[i].draws[index] = 0;
     }
     if (!replay->is_checked)
         find_known(replay, is_known);
@@ -656,6 +662,18 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
     }
 }
 
+/* By how much likelier so many misses are than as expected, if each load misses by itself. */
+static double deviance_of(double seen, double misses, double expected)
+{
+    double deviance = 0.0;
+
+    if (misses > 0.0)
+        deviance += misses * log(misses / expected);
+    if (misses < seen)
+        deviance += (seen - misses) * log((seen - misses) / (seen - expected));
+    return deviance;
+}
+
 /*
  * Loads of a chase do not miss independently where one that hits saves others of its set: how much
  * their number says is lowered by how much more it varies than that of independent ones.
@@ -663,13 +681,19 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
 static double weigh_together(double seen, double misses, double expected, double variance)
 {
     double independent = expected * (seen - expected) / seen;
-    double dispersion = fmax(1.0, seen * variance / independent), deviance = 0.0;
+    double dispersion = fmax(1.0, seen * variance / independent);
 
-    if (misses > 0.0)
-        deviance += misses * log(misses / expected);
-    if (misses < seen)
-        deviance += (seen - misses) * log((seen - misses) / (seen - expected));
-    return deviance * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion);
+    return deviance_of(seen, misses, expected) * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion);
+}
+
+/*
+ * Where all repeats were alike, one more may have been another: then any number of misses is as
+ * likely.
+ */
+static double weigh_unseen(double seen, double misses, double expected, double draws)
+{
+    return pb_add_likelihoods(0.0, deviance_of(seen, misses, expected) -
+                                       log((draws + 2.0) * (seen + 1.0)));
 }
 
 /* The chases in which it varies what misses. */
@@ -682,6 +706,9 @@ static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
             double seen = prediction->seen[j], misses = prediction->misses[j];
             double expected = prediction->expected[j], variance = prediction->variance[j];
 
+            if (seen >= 8.0 && variance <= 0.0 && prediction->draws[j] > 0)
+                replay->log_likelihood +=
+                    weigh_unseen(seen, misses, expected, prediction->draws[j]);
             if (seen < 8.0 || variance <= 0.0)
                 continue;
             replay->log_likelihood += weigh_together(seen, misses, expected, variance);
