@@ -109,13 +109,15 @@ static double trace_overflows(const struct pb_sweep_point *point,
 {
     double misses = (double)point->tally.misses, silent = silence_of(point, edge);
     double outliers = rate * (double)point->tally.accesses, far = 8.0 * sqrt(outliers) + 16.0;
-    double least = fmax(0.0, floor(outliers - far)), most = fmin(misses, outliers + far);
+    size_t least = (size_t)fmax(0.0, outliers - far), most = (size_t)fmin(misses, outliers + far);
     double chance = gsl_ran_poisson_pdf((unsigned)least, outliers), sum = 0.0;
     bool too_few = misses < least_share(point, model, edge) * (double)point->tally.accesses;
 
-    for (double k = least; k <= most; k += 1.0) {
-        sum += chance * (k == misses ? silent : (1.0 - silent) * any_number(misses - k));
-        chance *= outliers / (k + 1.0);
+    for (size_t k = least; k <= most; k++) {
+        double own = misses - (double)k;
+
+        sum += chance * (own == 0.0 ? silent : (1.0 - silent) * any_number(own));
+        chance *= outliers / (double)(k + 1);
     }
     return log(sum + least_chance) + (too_few && misses > 0.0 ? log(disturbed) : 0.0);
 }

@@ -168,37 +168,44 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     return status;
 }
 
+static void free_stage(struct stage *stage, size_t pages)
+{
+    pb_model_cache_destroy(stage->cache);
+    free(stage->is_present);
+    free(stage->present);
+    free(stage->begin);
+    free(stage->filled);
+    free(stage->first);
+    free(stage->entry);
+    free(stage->set);
+    free(stage->outcome);
+    free(stage->looked_up);
+    free(stage->is_mixed);
+    free(stage->varies);
+    free(stage->reached);
+    free(stage->missed);
+    free(stage->rank);
+    for (size_t k = 0; stage->chances != NULL && k < 2 * (pages + 1); k++)
+        free(stage->chances[k]);
+    free(stage->chances);
+}
+
+static void free_prediction(struct prediction *prediction)
+{
+    free(prediction->chance);
+    free(prediction->share);
+    free(prediction->variance);
+    free(prediction->expected);
+    free(prediction->seen);
+    free(prediction->misses);
+    free(prediction->draws);
+}
+
 static void close_replay(struct replay *replay)
 {
     for (size_t i = 0; i < replay->count; i++) {
-        struct stage *stage = &replay->stages[i];
-        struct prediction *prediction = &replay->predictions[i];
-
-        pb_model_cache_destroy(stage->cache);
-        free(stage->is_present);
-        free(stage->present);
-        free(stage->begin);
-        free(stage->filled);
-        free(stage->first);
-        free(stage->entry);
-        free(stage->set);
-        free(stage->outcome);
-        free(stage->looked_up);
-        free(stage->is_mixed);
-        free(stage->varies);
-        free(stage->reached);
-        free(stage->missed);
-        free(stage->rank);
-        for (size_t k = 0; stage->chances != NULL && k < 2 * (replay->pages_max + 1); k++)
-            free(stage->chances[k]);
-        free(stage->chances);
-        free(prediction->chance);
-        free(prediction->share);
-        free(prediction->variance);
-        free(prediction->expected);
-        free(prediction->seen);
-        free(prediction->misses);
-        free(prediction->draws);
+        free_stage(&replay->stages[i], replay->pages_max);
+        free_prediction(&replay->predictions[i]);
     }
     free(replay->chases);
     free(replay->pages);
