@@ -48,7 +48,7 @@ static double rate_likelihood(const struct pb_sweep_point *points, size_t count,
 
     for (size_t i = 0; i < count; i++)
         sum += i < cut ? pb_sweep_log_fits(&points[i], model, rate)
-                       : pb_sweep_log_overflows(&points[i], model, &edge, rate);
+                       : pb_sweep_log_overflows(&points[i], model, &edge);
     return sum;
 }
 
@@ -146,11 +146,7 @@ static double margin_of(const struct pb_sweep_point *point, const struct pb_swee
     double expected = pb_sweep_log_fits(point, model, rates->expected);
     double counted = pb_sweep_log_fits(point, model, rates->counted) + log(rate_exception);
 
-    double other =
-        fmax(pb_sweep_log_overflows(point, model, edge, rates->expected),
-             pb_sweep_log_overflows(point, model, edge, rates->counted) + log(rate_exception));
-
-    return fmax(expected, counted) - other;
+    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge);
 }
 
 static void count_agreement(const struct pb_sweep_point *points, size_t count, size_t cut,

@@ -102,24 +102,16 @@ static double least_share(const struct pb_sweep_point *point, const struct pb_sw
     return excess * (double)point->stride_bytes / (double)point->footprint_bytes;
 }
 
-/* Of so many misses any number are outliers of hits, as often as outliers are elsewhere. */
 static double trace_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
-                              double rate)
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
 {
     double misses = (double)point->tally.misses, silent = silence_of(point, edge);
-    double outliers = rate * (double)point->tally.accesses, far = 8.0 * sqrt(outliers) + 16.0;
-    size_t least = (size_t)fmax(0.0, outliers - far), most = (size_t)fmin(misses, outliers + far);
-    double chance = gsl_ran_poisson_pdf((unsigned)least, outliers), sum = 0.0;
     bool too_few = misses < least_share(point, model, edge) * (double)point->tally.accesses;
 
-    for (size_t k = least; k <= most; k++) {
-        double own = misses - (double)k;
-
-        sum += chance * (own == 0.0 ? silent : (1.0 - silent) * any_number(own));
-        chance *= outliers / (double)(k + 1);
-    }
-    return log(sum + least_chance) + (too_few && misses > 0.0 ? log(disturbed) : 0.0);
+    if (misses == 0.0)
+        return log(silent);
+    return log((1.0 - silent) * any_number(misses) + least_chance) +
+           (too_few ? log(disturbed) : 0.0);
 }
 
 static double pass_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
@@ -149,11 +141,10 @@ static double pass_overflows(const struct pb_sweep_point *point, const struct pb
 }
 
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
-                              double rate)
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
 {
     return pb_sweep_is_pass(point) ? pass_overflows(point, model, edge)
-                                   : trace_overflows(point, model, edge, rate);
+                                   : trace_overflows(point, model, edge);
 }
 
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,

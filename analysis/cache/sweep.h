@@ -63,9 +63,8 @@ double pb_tally_log_poisson(const struct pb_tally *tally, double rate);
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                          double rate);
 
-/* The same of a chase whose footprint overflows, if the edge is there. */
+/* Log likelihood of a chase whose footprint overflows, if the edge is there. */
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
-                              double rate);
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge);
 
 #endif
