@@ -138,10 +138,3 @@ double pb_noise_locate(const struct pb_noise *noise, double *cycles, size_t coun
     }
     return best;
 }
-
-double pb_add_likelihoods(double log_a, double log_b)
-{
-    double most = fmax(log_a, log_b);
-
-    return most == -INFINITY ? most : most + log1p(exp(-fabs(log_a - log_b)));
-}

@@ -56,7 +56,4 @@ double pb_noise_log(const struct pb_noise *noise, double deviation_cycles);
 /* The likeliest latency of the one class that cycles[count > 0] are of; they are sorted. */
 double pb_noise_locate(const struct pb_noise *noise, double *cycles, size_t count);
 
-/* The logarithm of the sum of two likelihoods, each by its logarithm. */
-double pb_add_likelihoods(double log_a, double log_b);
-
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/constants.h"
-#include "analysis/noise.h"
+#include "analysis/statistics/likelihood.h"
 #include "analysis/trace.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analysis/noise.h"
+#include "analysis/statistics/likelihood.h"
 
 /* Chance that the outliers do not keep to the rate that is expected of them. */
 static const double rate_exception = 0.1;

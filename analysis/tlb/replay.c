@@ -7,7 +7,7 @@
 
 #include "analysis/constants.h"
 #include "analysis/model/cache.h"
-#include "analysis/noise.h"
+#include "analysis/statistics/likelihood.h"
 
 /* Chases with random misses are repeated until they have so many loads, within limits. */
 enum { REPEATS_MIN = 4, REPEATS_MAX = 64 };
@@ -771,6 +771,7 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
     add_chases(replay, fits);
 }
 
+/* Notes how likely the levels are up to the scan; are they too far behind to win? */
 static bool is_behind(struct pb_tlb_race *race, size_t s, const struct replay *replay)
 {
     race->own[s] = replay->log_likelihood;

@@ -1578,7 +1578,7 @@ static struct pb_tlb_structure refine_lru(struct scorer *scorer, struct pb_tlb_s
 static void score_victims(struct scorer *scorer, const struct coverage *coverages, size_t count)
 {
     struct pb_tlb_ranking *ranking = scorer->ranking;
-    struct pb_tlb_structure finalists[PB_TLB_VICTIMS] = {{.gain = 0.0}};
+    struct pb_tlb_structure finalists[PB_TLB_VICTIMS] = {{.gain = 0.0}}, *likeliest;
     struct fit fit;
     int best = PB_TLB_LRU;
     size_t parameters;
@@ -1610,12 +1610,12 @@ static void score_victims(struct scorer *scorer, const struct coverage *coverage
     ranking->is_misfit = is_misfit(&fit);
     ranking->bound = bound;
     ranking->count = ranking->best = 0;
-    if (finalists[best].is_equal)
-        finalists[best].ways_high = finalists[best].ways[0];
-    parameters =
-        finalists[best].mask_count + (finalists[best].is_equal ? 0 : finalists[best].set_count);
-    add_hypothesis(scorer, &finalists[best],
-                   3.0 + (finalists[best].set_count > 1) + (double)parameters);
+    likeliest = &finalists[best];
+    if (likeliest->is_equal)
+        likeliest->ways_high = likeliest->ways[0];
+    parameters = 3 + (likeliest->set_count > 1) + likeliest->mask_count +
+                 (likeliest->is_equal ? 0 : likeliest->set_count);
+    add_hypothesis(scorer, likeliest, (double)parameters);
 }
 
 /*
