@@ -458,9 +458,9 @@ static void withdraw_patterns_from(struct device *device, size_t level)
 }
 
 /*
- * A TLB level that reaches no farther than the one before it would never answer. What misses the
- * one before it, as P2 and P3 do the first, or P3 the second, then misses an unknown number of
- * levels.
+ * A TLB level that reaches less far than the one before it would never answer; one of the same
+ * reach does where either keeps some of too many pages. What misses the one before it, as P2 and P3
+ * do the first, or P3 the second, then misses an unknown number of levels.
  */
 static void reach_of_levels(struct device *device)
 {
@@ -470,14 +470,14 @@ static void reach_of_levels(struct device *device)
         double penalty = number(device, tlbs[i], "penalty_cycles");
         struct pb_parameter *first = stated(device, tlbs[i - 1], "penalty_cycles");
 
-        if (!(reach <= before))
+        if (!(reach < before))
             continue;
         if (first != NULL && penalty > 0.0)
             widen(device, first, first->numbers[0].value + penalty,
-                  "a level of the same reach is behind it");
+                  "a level that reaches less far is behind it");
         for (size_t k = i; k < TLBS; k++)
             withdraw_all(device, tlbs[k],
-                         "inconsistent: this level would reach no farther than the one before it; "
+                         "inconsistent: this level would reach less far than the one before it; "
                          "which steps are levels is undetermined");
         withdraw_patterns_from(device, i);
         return;

@@ -66,13 +66,6 @@
 #define PB_TLB_TOGETHER 0.32
 
 /*
- * A structure explains a level where its log likelihood is within so many standard deviations of
- * what its chances let expect. Levels of thirteen random devices between 7400000 and 7500033:
- * of random victims 2.3 at most, of others that random victims explain best 4.1 and more.
- */
-#define PB_TLB_RANDOM_SIGMAS 4.0
-
-/*
  * Of the loads that a structure predicts for sure, so many may do otherwise: latencies beside the
  * noise. Random devices 8000012 to 8000428: the right structures 2e-4 at most, others that were
  * thought likeliest 4e-3 and more, or their chances deviate.
@@ -81,8 +74,8 @@
 #define PB_TLB_DEVIATION    0.1 /* likewise, of the mean square deviation in variances, which is 1 */
 #define PB_TLB_MISFIT_WORTH 10.0 /* so much of either halves the votes, */
 #define PB_TLB_MISFIT_MOST  20.0 /* and with more the structure is not stated */
-#define PB_TLB_OUTLIERS     2e-2 /* of loads, beside all steps: 1e-2 of H100s', by the side of L2 */
-#define PB_TLB_GROSS        15.0 /* so much more of either asks for another level */
+#define PB_TLB_SETTLED      0.15 /* so much of either is a right level's */
+#define PB_TLB_STRAYS       2e-2 /* of a chase's loads: 1e-2 of H100s', by the side of L2 */
 #define PB_TLB_SIGMAS       3.0  /* beyond so many of its standard deviations */
 
 /*

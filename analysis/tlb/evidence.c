@@ -10,8 +10,7 @@
 
 enum {
     HITS_PAGES = 8, /* as many surely hit every TLB of every GPU known */
-    ENDS = 5,       /* chases at either end of a scan that tell what a line takes */
-    ODDS_MAX = 60   /* log odds of one load, which float holds */
+    ENDS = 5        /* chases at either end of a scan that tell what a line takes */
 };
 
 /* Log likelihood of an access: a hit's, and by how much a miss explains it better. */
@@ -146,39 +145,24 @@ static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error
         chases = scans->items[s].chase_count > chases ? scans->items[s].chase_count : chases;
     evidence->scratch = malloc(chases * sizeof(*evidence->scratch));
     evidence->gain = calloc(scans->count, sizeof(*evidence->gain));
-    evidence->odds = calloc(scans->count, sizeof(*evidence->odds));
-    evidence->sure_misses = calloc(scans->count, sizeof(*evidence->sure_misses));
-    evidence->sure_hits = calloc(scans->count, sizeof(*evidence->sure_hits));
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
         evidence->onset_pages[i] = calloc(scans->count, sizeof(*evidence->onset_pages[i]));
-        evidence->lookup_chance[i] = calloc(scans->count, sizeof(*evidence->lookup_chance[i]));
-        if (evidence->onset_pages[i] == NULL || evidence->lookup_chance[i] == NULL)
+        if (evidence->onset_pages[i] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count);
     }
-    for (size_t s = 0; s < scans->count && evidence->gain != NULL && evidence->odds != NULL &&
-                       evidence->sure_misses != NULL && evidence->sure_hits != NULL;
-         s++) {
+    for (size_t s = 0; s < scans->count && evidence->gain != NULL; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
-        size_t bytes = scan->place_count * (scan->chase_count + 1) * sizeof(float);
 
-        evidence->gain[s] = malloc(bytes);
-        evidence->odds[s] = malloc(bytes);
-        evidence->sure_misses[s] = malloc(bytes);
-        evidence->sure_hits[s] = malloc(bytes);
+        evidence->gain[s] = malloc(scan->place_count * (scan->chase_count + 1) * sizeof(float));
         for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
             evidence->onset_pages[i][s] =
                 malloc(scan->page_count * sizeof(*evidence->onset_pages[i][s]));
-            evidence->lookup_chance[i][s] =
-                malloc(scan->chase_count * sizeof(*evidence->lookup_chance[i][s]));
-            if (evidence->onset_pages[i][s] == NULL || evidence->lookup_chance[i][s] == NULL ||
-                evidence->gain[s] == NULL || evidence->odds[s] == NULL ||
-                evidence->sure_misses[s] == NULL || evidence->sure_hits[s] == NULL)
+            if (evidence->onset_pages[i][s] == NULL || evidence->gain[s] == NULL)
                 return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
                                scan->page_count);
         }
     }
-    return evidence->scratch == NULL || evidence->gain == NULL || evidence->odds == NULL ||
-                   evidence->sure_misses == NULL || evidence->sure_hits == NULL
+    return evidence->scratch == NULL || evidence->gain == NULL
                ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count)
                : PB_OK;
 }
@@ -190,28 +174,14 @@ void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
     for (size_t s = 0; s < count; s++) {
         if (evidence->gain != NULL)
             free(evidence->gain[s]);
-        if (evidence->odds != NULL)
-            free(evidence->odds[s]);
-        if (evidence->sure_misses != NULL)
-            free(evidence->sure_misses[s]);
-        if (evidence->sure_hits != NULL)
-            free(evidence->sure_hits[s]);
-        for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
+        for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
             if (evidence->onset_pages[i] != NULL)
                 free(evidence->onset_pages[i][s]);
-            if (evidence->lookup_chance[i] != NULL)
-                free(evidence->lookup_chance[i][s]);
-        }
     }
     free(evidence->scratch);
     free(evidence->gain);
-    free(evidence->odds);
-    free(evidence->sure_misses);
-    free(evidence->sure_hits);
-    for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
+    for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
         free(evidence->onset_pages[i]);
-        free(evidence->lookup_chance[i]);
-    }
     memset(evidence, 0, sizeof(*evidence));
 }
 
@@ -245,13 +215,6 @@ uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan
     if (evidence->position == 0)
         return (uint32_t)page + 1;
     return evidence->onset_pages[evidence->position - 1][scan][page];
-}
-
-double pb_tlb_lookup_chance(const struct pb_tlb_evidence *evidence, size_t scan, size_t chase)
-{
-    if (evidence->position == 0)
-        return 1.0;
-    return evidence->lookup_chance[evidence->position - 1][scan][chase];
 }
 
 /* The loads of one place: what they take, and with which chase they begin to miss each level. */
@@ -555,15 +518,6 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
     }
 }
 
-size_t pb_tlb_row(double excess)
-{
-    double at = excess + BELOW + 0.5;
-
-    if (at >= 0.0)
-        return at < ROWS ? (size_t)at : ROWS - 1;
-    return isnan(at) ? NOT_RECORDED : 0;
-}
-
 /*
  * Loads of a line that takes `base`: by how much a miss explains each better than a hit does, in
  * log likelihood. Returns that of hits.
@@ -632,69 +586,6 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
             most += weigh_place(evidence, &table, &place, penalty_cycles,
                                 evidence->gain[s] + at * (place.count + 1));
         }
-    return most;
-}
-
-/*
- * The same where every load may miss or hit, with the line that explains most so; odds of each
- * chase lie `places` apart.
- */
-static double weigh_loads(const struct pb_tlb_evidence *evidence, const struct table *table,
-                          const struct place *place, double penalty_cycles, float *odds,
-                          size_t places)
-{
-    double none = -INFINITY, best = -INFINITY, of_line = 0.0;
-    struct pb_tlb_base bases[PB_TLB_BASES_MAX];
-    size_t base_count = 0;
-
-    if (place->lookup < place->count)
-        base_count = find_bases(evidence, place, penalty_cycles, bases);
-    for (size_t w = 0; w <= place->count; w++)
-        odds[w * places] = w < place->count ? 1.0F : 0.0F;
-    for (size_t i = 0; i < base_count; i++) {
-        double *misses = evidence->scratch, more = 0.0;
-        double hits = weigh_base(evidence, table, place, &bases[i], misses);
-
-        for (size_t w = place->lookup; w < place->count; w++)
-            more += misses[w] > 0.0 ? misses[w] : 0.0;
-        none = fmax(none, hits);
-        if (hits + more <= best)
-            continue;
-        best = hits + more;
-        of_line = hits;
-        for (size_t w = place->lookup; w < place->count; w++)
-            odds[w * places] = (float)exp(misses[w] < ODDS_MAX ? misses[w] : ODDS_MAX);
-    }
-    if (base_count == 0)
-        return 0.0;
-    odds[place->count * places] = (float)(of_line - none);
-    return best - none;
-}
-
-double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles)
-{
-    static const float rare = (float)PB_TLB_RARE;
-    struct table table;
-    double most = 0.0;
-
-    fill_table(evidence, penalty_cycles, &table);
-    for (size_t s = 0; s < evidence->scans->count; s++) {
-        size_t places = evidence->scans->items[s].place_count;
-
-        for (size_t at = 0; at < places; at++) {
-            struct place place = find_place(evidence, s, at);
-            float *odds = evidence->odds[s] + at;
-            float *misses = evidence->sure_misses[s] + at * (place.count + 1);
-            float *hits = evidence->sure_hits[s] + at * (place.count + 1);
-
-            most += weigh_loads(evidence, &table, &place, penalty_cycles, odds, places);
-            misses[place.count] = hits[0] = 0.0F;
-            for (size_t w = place.count; w > 0; w--)
-                misses[w - 1] = misses[w] + logf(rare + (1.0F - rare) * odds[(w - 1) * places]);
-            for (size_t w = 0; w < place.count; w++)
-                hits[w + 1] = hits[w] + logf(1.0F - rare + rare * odds[w * places]);
-        }
-    }
     return most;
 }
 

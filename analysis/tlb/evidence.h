@@ -9,6 +9,7 @@
 #ifndef PB_ANALYSIS_TLB_EVIDENCE_H
 #define PB_ANALYSIS_TLB_EVIDENCE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,17 +54,12 @@ struct pb_tlb_evidence {
     bool is_random[PB_TLB_FOUND_MAX];        /* a page may hit again once it has begun to miss */
     uint64_t coverage_bytes[PB_TLB_FOUND_MAX];
     uint32_t **onset_pages[PB_TLB_FOUND_MAX]; /* [scan][page] with which it begins to miss */
-    float **lookup_chance[PB_TLB_FOUND_MAX];  /* [scan][chase] that it then misses this level and
-                                                 those before */
     /* What loads take more than these levels explain, the commonest first; shares of all such loads
      */
     double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];
     size_t step_count;
-    float **gain; /* [scan][place][chase_count + 1], of the step looked at last */
-    float **odds; /* [scan][chase_count + 1][place], see pb_tlb_weigh_each(), */
-    float **sure_misses, **sure_hits; /* as gain: what these gain if all from that chase on miss as
-                                         surely as can be, or all before hit */
-    double *scratch;                  /* as many as the most chases of a scan */
+    float **gain;    /* [scan][place][chase_count + 1], of the step looked at last */
+    double *scratch; /* as many as the most chases of a scan */
 };
 
 /*
@@ -83,9 +79,6 @@ void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence);
  */
 uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan, size_t page);
 
-/* And the chance that it is in each pass of a chase, once it has begun to miss them. */
-double pb_tlb_lookup_chance(const struct pb_tlb_evidence *evidence, size_t scan, size_t chase);
-
 /*
  * Latency steps that another level may make, the commonest first: what loads that miss all levels
  * found so far take more than these explain. Fills evidence->steps. PB_NO_MEMORY.
@@ -100,14 +93,6 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
 double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles);
 
 /*
- * Fills `odds`, `sure_misses` and `sure_hits` for a level with such a penalty, where any load may
- * miss or hit: the likelihood ratio of a miss of each load, and at [chase_count] what the line
- * costs in log likelihood with which these are explained best. Returns what the better of both
- * would gain with every load.
- */
-double pb_tlb_weigh_each(struct pb_tlb_evidence *evidence, double penalty_cycles);
-
-/*
  * The share of loads that take a cache's step, of those that miss none of the levels found: before
  * a level is known, its own misses count among them. PB_NO_MEMORY.
  */
@@ -119,17 +104,19 @@ size_t pb_tlb_find_bases(const struct pb_tlb_evidence *evidence, size_t scan, si
 
 /* How likely a load is, by pb_tlb_row() of its cycles above its line and what it misses. */
 void pb_tlb_tabulate(const struct pb_tlb_evidence *evidence, float density_out[PB_TLB_ROWS + 1]);
-size_t pb_tlb_row(double excess_cycles);
+static inline size_t pb_tlb_row(double excess_cycles)
+{
+    double at = excess_cycles + PB_TLB_BELOW + 0.5;
+
+    if (at >= 0.0)
+        return at < PB_TLB_ROWS ? (size_t)at : PB_TLB_ROWS - 1;
+    return isnan(at) ? PB_TLB_ROWS : 0;
+}
 
 static inline const float *pb_tlb_gain(const struct pb_tlb_evidence *evidence, size_t scan,
                                        size_t place)
 {
     return evidence->gain[scan] + place * (evidence->scans->items[scan].chase_count + 1);
-}
-
-static inline float *pb_tlb_odds(const struct pb_tlb_evidence *evidence, size_t scan, size_t chase)
-{
-    return evidence->odds[scan] + chase * evidence->scans->items[scan].place_count;
 }
 
 /* Is this latency step one of the caches', or DRAM's? */

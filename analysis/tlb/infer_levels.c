@@ -369,7 +369,7 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     struct pb_tlb_evidence *evidence = search->evidence;
     struct levels *levels = &search->now;
     struct pb_tlb_check check;
-    struct level level = {.step_cycles = ranking->penalty_cycles, .is_always_looked_up = true};
+    struct level level = {.step_cycles = ranking->penalty_cycles};
     double explained, least;
     bool is_like_cache;
     enum pb_status status;
@@ -389,8 +389,6 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
             : evidence->is_l2_known ? PB_TLB_FAR_LEVEL_SHARE
                                     : PB_TLB_EXPLAINED;
     level.is_suspect = explained < least;
-    if (level.best.victims != PB_TLB_LRU) /* its places do not begin to miss once for all */
-        least = PB_TLB_LEVEL_SHARE;
     *found_out = check.agreeing > 0 && explained >= least && level.entries.high > 1.0;
     search->is_ambiguous |=
         !*found_out && !evidence->is_l2_known && explained >= PB_TLB_LEVEL_SHARE;
@@ -398,20 +396,6 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
         pb_tlb_drop(evidence);
         return PB_OK;
     }
-    level.explained = explained;
-    level.confidence *= explained;
-    level.reach_confidence *= explained;
-    level.coverage_confidence *= explained;
-    level.sets_confidence *= explained;
-    for (size_t i = 0; i < evidence->position; i++)
-        level.is_always_looked_up &= !evidence->is_random[i];
-    level.is_explained =
-        !ranking->is_misfit && (level.best.victims != PB_TLB_LRU || !level.is_always_looked_up ||
-                                level.best.set_count > 1 || check.misses != check.fits + 1 ||
-                                (double)check.misses > level.entries.low ||
-                                (double)check.agreeing >= PB_TLB_EXPLAINED * (double)check.seen);
-    if (!level.is_explained && check.fits > 0)
-        widen(&level.entries, check.fits, check.misses - 1.0);
     for (size_t i = levels->count; i > evidence->position; i--)
         levels->items[i] = levels->items[i - 1];
     levels->items[evidence->position] = level;
@@ -432,7 +416,7 @@ static void drop_level(struct search *search, size_t position)
  * more known of caches. */
 static enum pb_status compare_levels(struct search *search, struct pb_error *err)
 {
-    static const struct pb_tlb_effort all = {0, 2048, 0};
+    static const struct pb_tlb_effort all = {0, 2048, 0, 0};
     struct pb_tlb_level levels[PB_TLB_FOUND_MAX];
     bool supposed = search->evidence->supposes_hits;
     double score = 0.0;
@@ -626,7 +610,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
             level->is_always_looked_up &= !evidence->is_random[k];
         status = pb_tlb_adopt(evidence, &level->best, level->step_cycles, NULL, err);
         level->loads = likeliest.fits[i].loads;
-        level->as_predicted = level->loads - likeliest.fits[i].against - likeliest.fits[i].outliers;
+        level->as_predicted = level->loads - likeliest.fits[i].against;
         level->is_explained = misfit <= PB_TLB_MISFIT_MOST;
         level->explained = fits;
         level->confidence *= fits;

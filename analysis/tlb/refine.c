@@ -7,7 +7,7 @@
 
 #include "analysis/constants.h"
 
-enum { TRIALS_MAX = 200, TRIALS_FINE = 48, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
+enum { TRIALS_MAX = 100, TRIALS_FINE = 24, ROUNDS_MAX = 3, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
 
 struct climb {
     struct pb_tlb_evidence *evidence;
@@ -36,20 +36,13 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
     const struct pb_tlb_structure *structure = &level->structure;
     uint64_t before_bytes = at > 0 ? levels->items[at - 1].structure.coverage_bytes : 0;
 
-    return structure->ways[0] >= 1 && structure->set_count >= 1 &&
-           structure->set_count <= SETS_MAX && level->penalty_cycles >= 2.0 &&
+    return structure->ways[0] >= (structure->victims == PB_TLB_LRU ? 1 : 2) &&
+           structure->set_count >= 1 && structure->set_count <= SETS_MAX &&
+           level->penalty_cycles >= 2.0 &&
            structure->coverage_bytes >=
                pb_tlb_least_coverage(climb->evidence->scans, before_bytes) &&
            structure->coverage_bytes <= climb->evidence->scans->most_bytes &&
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
-}
-
-/* Any levels are better than the best ones. */
-static void forget(struct climb *climb)
-{
-    climb->score = -INFINITY;
-    for (size_t i = 0; i < PB_TLB_RACE_SCANS; i++)
-        climb->race.ahead[i] = -INFINITY;
 }
 
 static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
@@ -66,12 +59,26 @@ static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
                                   &climb->race, &score, NULL, climb->err);
     for (size_t i = 0; i < levels->count; i++)
         score -= price_of(&levels->items[i].structure);
-    if (climb->status != PB_OK || score <= climb->score + 1.0)
+    if (climb->status != PB_OK || !(score > climb->score + 1.0))
         return false;
     climb->score = score;
     climb->best = *levels;
     memcpy(climb->race.ahead, climb->race.own, sizeof(climb->race.ahead));
     return true;
+}
+
+/* With an effort of its own, from levels on. */
+static void start(struct climb *climb, const struct pb_tlb_effort *effort, size_t trials,
+                  const struct pb_tlb_levels *levels)
+{
+    struct pb_tlb_levels from = *levels;
+
+    climb->effort = effort;
+    climb->left = trials;
+    climb->score = -INFINITY; /* any levels are better */
+    for (size_t i = 0; i < PB_TLB_RACE_SCANS; i++)
+        climb->race.ahead[i] = -INFINITY;
+    try(climb, &from);
 }
 
 static bool try_level(struct climb *climb, size_t at, struct pb_tlb_level level)
@@ -96,7 +103,7 @@ static bool change_victims(struct climb *climb, size_t at, bool in_these_sets)
         struct pb_tlb_level level = from;
 
         level.structure.victims = (enum pb_tlb_victims)victims;
-        for (uint32_t ways = from.structure.ways[0] - 1;
+        for (uint32_t ways = from.structure.ways[0] > 3 ? from.structure.ways[0] - 3 : 1;
              ways <= from.structure.ways[0] + 1 && from.structure.is_equal &&
              level.structure.victims != from.structure.victims;
              ways++) {
@@ -263,29 +270,95 @@ static bool change_caches(struct climb *climb)
     return better;
 }
 
-/* As long as any change of a level makes the accesses likelier. */
-static void climb_levels(struct climb *climb, bool only_ways)
+/*
+ * LRU or random victims, and other numbers of entries in place of the level's: from half of those
+ * of the level before on, up to twice those of the level behind, in its sets or in one.
+ */
+static bool scan_entries(struct climb *climb, struct pb_tlb_levels levels, size_t at)
 {
-    bool better;
+    struct pb_tlb_structure *structure = &levels.items[at].structure;
+    double least = at > 0 ? pb_tlb_entry_count(&levels.items[at - 1].structure) / 2.0 : 2.0;
+    double most = at + 1 < levels.count ? 2.0 * pb_tlb_entry_count(&levels.items[at + 1].structure)
+                                        : 64.0 * fmax(least, 2.0);
+    bool better = false, again = true;
 
-    do {
-        better = false;
-        for (size_t i = 0; i < climb->best.count && climb->status == PB_OK; i++) {
-            if (only_ways && climb->best.items[i].structure.victims == PB_TLB_LRU && i == 0)
-                continue; /* what such a level does is sure */
-            better |= change_victims(climb, i, only_ways);
-            better |= change_ways(climb, i, only_ways);
-            better |= drop_parity(climb, i);
-            if (only_ways)
-                continue;
-            better |= change_penalty(climb, i);
-            better |= change_shape(climb, i);
-            if (climb->best.count > 1)
-                better |= remove_level(climb, i);
+    while (again) {
+        double sets = (double)structure->set_count;
+
+        again = structure->set_count > 1;
+        structure->is_equal = true;
+        for (uint32_t ways = (uint32_t)fmax(least / sets, 2.0); ways * sets < most;
+             ways += ways / 4 + 1) {
+            structure->ways[0] = ways;
+            structure->victims = PB_TLB_LRU;
+            better |= try(climb, &levels);
+            structure->victims = PB_TLB_RANDOM;
+            better |= try(climb, &levels);
         }
-        if (!only_ways)
-            better |= change_caches(climb);
-    } while (better && climb->left > 0 && climb->status == PB_OK);
+        structure->set_count = 1;
+        structure->mask_count = 0;
+    }
+    return better;
+}
+
+/* As long as any change of the level makes the accesses likelier. */
+static bool climb_level(struct climb *climb, size_t at, bool only_ways)
+{
+    bool better = false, again = true;
+
+    while (again && climb->left > 0 && climb->status == PB_OK) {
+        again = change_victims(climb, at, only_ways);
+        again |= change_ways(climb, at, only_ways);
+        again |= drop_parity(climb, at);
+        if (!only_ways) {
+            again |= change_penalty(climb, at);
+            again |= change_shape(climb, at);
+        }
+        better |= again;
+    }
+    return better;
+}
+
+/*
+ * Level by level from one on, whatever those behind are: what a level sees depends on those before
+ * it alone.
+ */
+static void climb_levels(struct climb *climb, size_t first)
+{
+    struct pb_tlb_effort effort = *climb->effort;
+    const struct climb from = *climb;
+    bool better = true;
+
+    for (int round = 0; better && round < ROUNDS_MAX && climb->status == PB_OK; round++) {
+        bool is_other = false; /* a level before */
+
+        better = false;
+        for (size_t i = first; i < climb->best.count; i++) {
+            effort.level_count = i + 1;
+            start(climb, &effort, TRIALS_MAX, &climb->best);
+            if (is_other)
+                scan_entries(climb, climb->best, i);
+            is_other |= climb_level(climb, i, false);
+        }
+        start(climb, from.effort, TRIALS_MAX, &climb->best);
+        if (!(climb->score > from.score) && climb->status == PB_OK) { /* with those behind */
+            *climb = from;
+            return;
+        }
+        for (size_t i = first; i < climb->best.count && climb->best.count > 1; i++)
+            better |= remove_level(climb, i);
+        better |= change_caches(climb);
+    }
+}
+
+/* Victims and ways, by all chases. */
+static void climb_ways(struct climb *climb, size_t first)
+{
+    for (size_t i = first; i < climb->best.count; i++) {
+        climb->left = TRIALS_FINE;
+        if (i > 0 || climb->best.items[i].structure.victims != PB_TLB_LRU) /* it is sure, else */
+            climb_level(climb, i, true);
+    }
 }
 
 /*
@@ -301,7 +374,6 @@ static bool insert_level(struct climb *climb)
     struct climb other = *climb;
     size_t step_count;
 
-    forget(&other);
     if (from.count == PB_TLB_FOUND_MAX || climb->status != PB_OK)
         return false;
     evidence->level_count = evidence->position = 0;
@@ -314,7 +386,7 @@ static bool insert_level(struct climb *climb)
     for (size_t k = 0; k < step_count && climb->status == PB_OK; k++) {
         struct pb_tlb_levels levels = from;
         struct pb_tlb_level *here;
-        double before = 0.0, least = 4.0, most;
+        double before = 0.0;
         size_t at = 0;
 
         while (at < from.count && before + from.items[at].penalty_cycles < steps[k] - 1.0)
@@ -330,47 +402,29 @@ static bool insert_level(struct climb *climb)
         else
             here[1].penalty_cycles -= steps[k] - before;
         here->penalty_cycles = steps[k] - before;
-        if (at > 0)
-            least = pb_tlb_entry_count(&from.items[at - 1].structure);
-        most = at < from.count ? pb_tlb_entry_count(&from.items[at].structure) : 32.0 * least;
-        here->structure.set_count = 1;
-        here->structure.mask_count = 0;
-        here->structure.is_equal = true;
-        for (uint32_t ways = (uint32_t)(1.1 * least); ways < most; ways += ways / 4 + 1) {
-            here->structure.ways[0] = ways;
-            here->structure.victims = PB_TLB_LRU;
-            try(&other, &levels);
-            here->structure.victims = PB_TLB_RANDOM;
-            try(&other, &levels);
-        }
+        other.left = TRIALS_MAX;
+        scan_entries(&other, levels, at);
     }
     if (other.best.count > from.count)
-        climb_levels(&other, false);
-    climb->left = other.left;
+        climb_levels(&other, 0);
     climb->status = other.status;
-    if (other.score <= climb->score + 1.0) {
-        evidence->cache_share = cache_share;
-        return false;
-    }
     climb->best = other.best;
     climb->score = other.score;
-    return true;
+    return other.best.count > from.count;
 }
 
 double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 {
     double varying = fmax(fit->varying, 1.0), deviation = fit->deviation / varying - 1.0;
-    double loads = fmax(fit->loads, 1.0);
-    double against = fit->against + fmax(0.0, fit->outliers - PB_TLB_OUTLIERS * loads);
 
-    return fmax(against / loads / PB_TLB_AGAINST,
+    return fmax(fit->unexplained / fmax(fit->loads, 1.0) / PB_TLB_AGAINST,
                 (deviation - PB_TLB_SIGMAS * sqrt(2.0 / varying)) / PB_TLB_DEVIATION);
 }
 
 static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                             struct pb_error *err)
 {
-    static const struct pb_tlb_effort all = {0, 8192, 0};
+    static const struct pb_tlb_effort all = {0, 8192, 0, 0};
     double log_likelihood;
 
     return pb_tlb_replay(evidence, levels->items, levels->count, &all, NULL, &log_likelihood,
@@ -387,28 +441,17 @@ static double worst_misfit(const struct pb_tlb_levels *levels)
 }
 
 /*
- * LRU of equal sets alone: what pages miss is sure, and a few loads beside it are no other
- * structure.
+ * The first level that does not predict what its loads miss, or whose sets are unequal, which may
+ * imitate any policy; levels before it are settled, since none sees those behind.
  */
-static bool all_are_sure(const struct pb_tlb_levels *levels)
+static size_t find_unsettled(const struct pb_tlb_levels *levels)
 {
-    for (size_t i = 0; i < levels->count; i++)
-        if (levels->items[i].structure.victims != PB_TLB_LRU ||
-            !levels->items[i].structure.is_equal)
-            return false;
-    return true;
-}
+    size_t i = 0;
 
-/* With an effort of its own, from levels on. */
-static void start(struct climb *climb, const struct pb_tlb_effort *effort, size_t trials,
-                  const struct pb_tlb_levels *levels)
-{
-    struct pb_tlb_levels from = *levels;
-
-    climb->effort = effort;
-    climb->left = trials;
-    forget(climb);
-    try(climb, &from);
+    while (i < levels->count && levels->items[i].structure.is_equal &&
+           pb_tlb_misfit(&levels->fits[i]) <= PB_TLB_SETTLED)
+        i++;
+    return i;
 }
 
 /*
@@ -463,39 +506,34 @@ static void simplify(struct climb *climb)
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                              struct pb_error *err)
 {
-    static const struct pb_tlb_effort coarse = {8, 2048, 0}, fine = {0, 16384, 0};
-    struct pb_tlb_levels now;
+    static const struct pb_tlb_effort coarse = {8, 2048, 0, 0}, fine = {0, 4096, 0, 0};
     struct climb climb = {.evidence = evidence, .status = check(evidence, levels, err), .err = err};
     size_t count = 0; /* before the last insertion */
     bool is_other = true;
 
-    if (climb.status != PB_OK || (all_are_sure(levels) && worst_misfit(levels) <= PB_TLB_GROSS))
-        return climb.status;
-    now = *levels;
-    while (is_other && climb.status == PB_OK) {
-        if (worst_misfit(&now) > 1.0) {
-            start(&climb, &coarse, TRIALS_MAX, &now);
-            climb_levels(&climb, false);
-            now = climb.best;
+    while (is_other && climb.status == PB_OK && find_unsettled(levels) < levels->count) {
+        size_t first = find_unsettled(levels);
+
+        if (worst_misfit(levels) > PB_TLB_SETTLED) {
+            start(&climb, &coarse, TRIALS_MAX, levels);
+            climb_levels(&climb, first);
+            *levels = climb.best;
         }
-        start(&climb, &fine, TRIALS_FINE, &now);
-        climb_levels(&climb, true);
+        start(&climb, &fine, TRIALS_FINE, levels);
+        climb_ways(&climb, first);
         climb.best.noise = measure_noise(&climb);
         simplify(&climb);
-        now = climb.best;
+        *levels = climb.best;
         if (climb.status == PB_OK)
-            climb.status = check(evidence, &now, err);
-        if (climb.status == PB_OK &&
-            worst_misfit(&now) <= fmax(1.0, worst_misfit(levels))) /* else likelier by chances that
-                                                                      are none */
-            *levels = now;
-        levels->noise = now.noise;
+            climb.status = check(evidence, levels, err);
         is_other = false;
-        if (worst_misfit(&now) > PB_TLB_GROSS && now.count > count) { /* else it was taken away */
-            count = now.count;
-            start(&climb, &coarse, TRIALS_MAX, &now);
+        if (worst_misfit(levels) > 1.0 && levels->count > count) { /* else it was taken away */
+            count = levels->count;
+            start(&climb, &coarse, TRIALS_MAX, levels);
             is_other = insert_level(&climb);
-            now = climb.best;
+            *levels = climb.best;
+            if (is_other && climb.status == PB_OK)
+                climb.status = check(evidence, levels, err);
         }
     }
     return climb.status;
@@ -614,7 +652,7 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
 {
     /* Of sets the shares of misses tell, of ways each page where one set after another overflows.
      */
-    static const struct pb_tlb_effort shapes = {24, 8192, 0}, ways = {0, 16384, 0};
+    static const struct pb_tlb_effort shapes = {24, 8192, 0, 0}, ways = {0, 8192, 0, 0};
     const struct pb_tlb_structure *own = &levels->items[at].structure;
     struct climb climb = {.evidence = evidence, .status = PB_OK, .err = err};
 

@@ -12,20 +12,31 @@
 /* Chases with random misses are repeated until they have so many loads, within limits. */
 enum { REPEATS_MIN = 4, REPEATS_MAX = 64 };
 
+/* How many levels a load misses is a matter of chance. */
+enum { UNSURE = UINT8_MAX };
+
+/* No page. */
+static const uint32_t NOBODY = UINT32_MAX;
+
 /* What becomes of a page at a level in every pass but the first. */
 enum outcome { HITS, MISSES, VARIES };
 
 /* One level, as the pages of a scan meet it. */
 struct stage {
     const struct pb_tlb_structure *structure;
-    struct pb_model_cache *cache; /* or, where victims are random, the same without its searches: */
+    struct pb_model_cache *cache; /* of a tree; the others do without its searches: */
     uint8_t *is_present;          /* [pages] by the first page of the entry, */
-    uint32_t *present;            /* [sets][ways] these pages, */
-    uint32_t *begin, *filled;     /* [sets] where those of a set begin, and how many it has */
+    uint32_t *filled;             /* [sets] how many of a set are */
+    uint32_t *present, *begin;    /* random: [sets][ways] these pages; [sets] where a set begins, */
+    uint32_t *older, *newer;      /* LRU, FIFO: [pages] neighbours in the order of a set; NOBODY */
+    uint32_t *oldest, *newest;    /* [sets] its ends */
     uint64_t random;
     uint32_t *entry, *set;      /* [pages]; entry numbers modulo the number of sets are the set */
     uint32_t *first;            /* [pages] the first page of the entry */
     uint8_t *outcome;           /* [pages] of the chase */
+    bool has_onsets;            /* outcomes of all chases are known: pages miss */
+    uint32_t *onset;            /* [pages] from chases of so many pages on; PB_TLB_NEVER */
+    uint32_t *overflow;         /* [sets] with so many the set is too full */
     uint32_t *looked_up;        /* [sets] entries of the set that are looked up, */
     uint8_t *is_mixed;          /* [sets] some of them not in every pass, */
     uint8_t *varies;            /* [sets] and what they do varies */
@@ -39,12 +50,14 @@ struct stage {
 
 /* What is predicted of the loads of a scan that come to a level. */
 struct prediction {
-    float *chance;           /* [chase][place] to miss it; 0 or 1: for sure */
+    float *chance;           /* [place][chase] to miss it; 0 or 1: for sure */
     float *share, *variance; /* [chase] of misses where they vary; of a load's share of the variance
                                 of their sum; 0: they do not */
     float *expected;         /* [chase] misses of these loads that clearly hit or miss, */
     uint32_t *seen, *misses; /* [chase] how many these are; of these, misses */
     uint32_t *draws;         /* [chase] in how many repeats they were replayed; 0: in none */
+    uint32_t *sure, *strays; /* [chase] loads that are sure, or beside all steps; of these, others
+                                than predicted */
 };
 
 struct replay {
@@ -52,20 +65,30 @@ struct replay {
     const struct pb_tlb_effort *effort;
     struct stage stages[PB_TLB_FOUND_MAX];
     struct prediction predictions[PB_TLB_FOUND_MAX];
-    size_t count; /* levels */
+    size_t count; /* levels that are replayed */
     size_t pages_max;
     bool is_checked;                    /* variances are needed */
     double steps[PB_TLB_FOUND_MAX + 1]; /* what a load takes more that misses so many */
-    float density[PB_TLB_ROWS + 1];     /* of a load, by its excess */
-    uint32_t *chases;                   /* of the scan that are looked at, */
-    size_t chase_count;                 /* so many */
-    uint32_t *pages;                    /* that are replayed */
+    float density[PB_TLB_FOUND_MAX + 1][PB_TLB_ROWS + 1]; /* of a load, by what it misses, and its
+                                                             excess */
+    float sure[PB_TLB_FOUND_MAX + 1]
+              [PB_TLB_ROWS + 1]; /* by what it is predicted to miss for sure */
+    uint32_t *chases;            /* of the scan that are looked at, */
+    size_t chase_count;          /* so many */
+    uint32_t *pages;             /* that are replayed, or in the order of their lookups */
+    uint32_t *lookup_end;        /* [pages + 1] scratch */
+    uint8_t *missed;             /* [place][chase] levels, for sure, or UNSURE */
     double log_likelihood;
 };
 
 static bool has_random_victims(const struct stage *stage)
 {
     return stage->structure->victims == PB_TLB_RANDOM;
+}
+
+static bool has_tree(const struct stage *stage)
+{
+    return stage->structure->victims == PB_TLB_TREE;
 }
 
 static uint32_t ways_of(const struct pb_tlb_structure *structure, size_t set)
@@ -75,18 +98,14 @@ static uint32_t ways_of(const struct pb_tlb_structure *structure, size_t set)
 
 static enum pb_status make_cache(struct stage *stage, struct pb_error *err)
 {
-    static const enum pb_model_policy policies[] = {[PB_TLB_LRU] = PB_MODEL_LRU,
-                                                    [PB_TLB_FIFO] = PB_MODEL_FIFO,
-                                                    [PB_TLB_RANDOM] = PB_MODEL_RANDOM,
-                                                    [PB_TLB_TREE] = PB_MODEL_PLRU};
     const struct pb_tlb_structure *structure = stage->structure;
     struct pb_model_shape shape = {.line_bytes = 1,
                                    .set_count = structure->set_count,
                                    .way_count = structure->ways[0],
                                    .way_counts = structure->is_equal ? NULL : structure->ways,
-                                   .policy = policies[structure->victims]};
+                                   .policy = PB_MODEL_PLRU};
 
-    if (!has_random_victims(stage))
+    if (has_tree(stage))
         return pb_model_cache_create(&shape, 1, &stage->cache, err);
     stage->begin[0] = 0;
     for (size_t set = 1; set < structure->set_count; set++)
@@ -103,10 +122,16 @@ static bool allocate_stage(struct stage *stage, size_t pages, size_t places)
     stage->present = malloc(entries * sizeof(*stage->present));
     stage->begin = malloc(sets * sizeof(*stage->begin));
     stage->filled = malloc(sets * sizeof(*stage->filled));
+    stage->older = malloc(pages * sizeof(*stage->older));
+    stage->newer = malloc(pages * sizeof(*stage->newer));
+    stage->oldest = malloc(sets * sizeof(*stage->oldest));
+    stage->newest = malloc(sets * sizeof(*stage->newest));
     stage->first = malloc(pages * sizeof(*stage->first));
     stage->entry = malloc(pages * sizeof(*stage->entry));
     stage->set = malloc(pages * sizeof(*stage->set));
     stage->outcome = malloc(pages);
+    stage->onset = malloc(pages * sizeof(*stage->onset));
+    stage->overflow = malloc(sets * sizeof(*stage->overflow));
     stage->looked_up = malloc(sets * sizeof(*stage->looked_up));
     stage->is_mixed = malloc(sets);
     stage->varies = malloc(sets);
@@ -115,8 +140,10 @@ static bool allocate_stage(struct stage *stage, size_t pages, size_t places)
     stage->rank = malloc(places * sizeof(*stage->rank));
     stage->chances = calloc(2 * (pages + 1), sizeof(*stage->chances));
     return stage->is_present != NULL && stage->present != NULL && stage->begin != NULL &&
-           stage->filled != NULL && stage->first != NULL && stage->entry != NULL &&
-           stage->set != NULL && stage->outcome != NULL && stage->looked_up != NULL &&
+           stage->filled != NULL && stage->older != NULL && stage->newer != NULL &&
+           stage->oldest != NULL && stage->newest != NULL && stage->first != NULL &&
+           stage->entry != NULL && stage->set != NULL && stage->outcome != NULL &&
+           stage->onset != NULL && stage->overflow != NULL && stage->looked_up != NULL &&
            stage->is_mixed != NULL && stage->varies != NULL && stage->reached != NULL &&
            stage->missed != NULL && stage->rank != NULL && stage->chances != NULL;
 }
@@ -130,9 +157,12 @@ static bool allocate_prediction(struct prediction *prediction, size_t cells, siz
     prediction->seen = malloc(chases * sizeof(*prediction->seen));
     prediction->misses = malloc(chases * sizeof(*prediction->misses));
     prediction->draws = malloc(chases * sizeof(*prediction->draws));
+    prediction->sure = malloc(chases * sizeof(*prediction->sure));
+    prediction->strays = malloc(chases * sizeof(*prediction->strays));
     return prediction->chance != NULL && prediction->share != NULL &&
            prediction->variance != NULL && prediction->expected != NULL &&
-           prediction->seen != NULL && prediction->misses != NULL && prediction->draws != NULL;
+           prediction->seen != NULL && prediction->misses != NULL && prediction->draws != NULL &&
+           prediction->sure != NULL && prediction->strays != NULL;
 }
 
 static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
@@ -154,7 +184,10 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     replay->pages_max = pages;
     replay->chases = malloc(chases * sizeof(*replay->chases));
     replay->pages = malloc(pages * sizeof(*replay->pages));
-    is_allocated = replay->chases != NULL && replay->pages != NULL;
+    replay->lookup_end = malloc((pages + 1) * sizeof(*replay->lookup_end));
+    replay->missed = malloc(cells);
+    is_allocated = replay->chases != NULL && replay->pages != NULL && replay->lookup_end != NULL &&
+                   replay->missed != NULL;
     for (size_t i = 0; i < replay->count && is_allocated; i++)
         is_allocated = allocate_stage(&replay->stages[i], pages, places) &&
                        allocate_prediction(&replay->predictions[i], cells, chases);
@@ -175,10 +208,16 @@ static void free_stage(struct stage *stage, size_t pages)
     free(stage->present);
     free(stage->begin);
     free(stage->filled);
+    free(stage->older);
+    free(stage->newer);
+    free(stage->oldest);
+    free(stage->newest);
     free(stage->first);
     free(stage->entry);
     free(stage->set);
     free(stage->outcome);
+    free(stage->onset);
+    free(stage->overflow);
     free(stage->looked_up);
     free(stage->is_mixed);
     free(stage->varies);
@@ -199,6 +238,8 @@ static void free_prediction(struct prediction *prediction)
     free(prediction->seen);
     free(prediction->misses);
     free(prediction->draws);
+    free(prediction->sure);
+    free(prediction->strays);
 }
 
 static void close_replay(struct replay *replay)
@@ -209,38 +250,82 @@ static void close_replay(struct replay *replay)
     }
     free(replay->chases);
     free(replay->pages);
+    free(replay->lookup_end);
+    free(replay->missed);
 }
 
 static void empty(struct stage *stage, size_t pages)
 {
-    if (!has_random_victims(stage)) {
+    size_t sets = stage->structure->set_count;
+
+    if (has_tree(stage)) {
         pb_model_cache_clear(stage->cache);
         return;
     }
     memset(stage->is_present, 0, pages);
-    memset(stage->filled, 0, stage->structure->set_count * sizeof(*stage->filled));
+    memset(stage->filled, 0, sets * sizeof(*stage->filled));
+    memset(stage->oldest, UINT8_MAX, sets * sizeof(*stage->oldest));
+    memset(stage->newest, UINT8_MAX, sets * sizeof(*stage->newest));
+}
+
+/* Takes a page out of the order of its set. */
+static void take(struct stage *stage, uint32_t set, uint32_t page)
+{
+    uint32_t older = stage->older[page], newer = stage->newer[page];
+
+    *(older == NOBODY ? &stage->oldest[set] : &stage->newer[older]) = newer;
+    *(newer == NOBODY ? &stage->newest[set] : &stage->older[newer]) = older;
+}
+
+static void append(struct stage *stage, uint32_t set, uint32_t page)
+{
+    uint32_t older = stage->newest[set];
+
+    stage->older[page] = older;
+    stage->newer[page] = NOBODY;
+    *(older == NOBODY ? &stage->oldest[set] : &stage->newer[older]) = page;
+    stage->newest[set] = page;
+}
+
+/* One of the present ones of a full set, chosen at random, makes room for a page. */
+static uint32_t replace_any(struct stage *stage, uint32_t set, uint32_t page)
+{
+    uint32_t *slot = &stage->present[stage->begin[set]], victim;
+
+    stage->random = stage->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    slot += (stage->random >> 32) * ways_of(stage->structure, set) >> 32;
+    victim = *slot;
+    *slot = page;
+    return victim;
 }
 
 /* Looks a page up, and fills its entry where it is missing. Returns whether it is a hit. */
 static bool touch(struct stage *stage, size_t page)
 {
-    uint32_t set = stage->set[page], first = stage->first[page];
-    uint32_t ways = ways_of(stage->structure, set), *slot;
+    uint32_t set = stage->set[page], first = stage->first[page], victim = NOBODY;
+    bool is_random = has_random_victims(stage);
 
-    if (!has_random_victims(stage))
+    if (has_tree(stage))
         return pb_model_cache_touch(stage->cache, stage->entry[page], NULL);
-    if (stage->is_present[first])
+    if (stage->is_present[first]) {
+        if (stage->structure->victims == PB_TLB_LRU && stage->newest[set] != first) {
+            take(stage, set, first);
+            append(stage, set, first);
+        }
         return true;
-    slot = &stage->present[stage->begin[set]];
-    if (stage->filled[set] < ways) {
-        slot += stage->filled[set]++;
-    } else {
-        stage->random =
-            stage->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        slot += (stage->random >> 32) * ways >> 32;
-        stage->is_present[*slot] = 0;
     }
-    *slot = first;
+    if (stage->filled[set] == ways_of(stage->structure, set)) {
+        victim = is_random ? replace_any(stage, set, first) : stage->oldest[set];
+        stage->is_present[victim] = 0;
+    } else if (is_random) {
+        stage->present[stage->begin[set] + stage->filled[set]] = first;
+    }
+    stage->filled[set] += victim == NOBODY;
+    if (!is_random) {
+        if (victim != NOBODY)
+            take(stage, set, victim);
+        append(stage, set, first);
+    }
     stage->is_present[first] = 1;
     return false;
 }
@@ -274,6 +359,15 @@ static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways)
     if (victims == PB_TLB_RANDOM)
         return (double)count > (double)ways * (1.0 - log(PB_TLB_RARE / (double)count));
     return victims != PB_TLB_TREE || count > 2 * ways;
+}
+
+/* Outcomes of a chase over so many pages at a level whose onsets are known. */
+static void follow_onsets(struct stage *stage, size_t pages)
+{
+    stage->is_replayed = false;
+    stage->is_sure = true;
+    for (size_t page = 0; page < pages; page++)
+        stage->outcome[page] = stage->onset[page] <= pages ? MISSES : HITS;
 }
 
 /* Outcomes at a level of the pages that come to it: all, where before is NULL. */
@@ -321,6 +415,78 @@ static void find_outcomes(struct stage *stage, const struct stage *before, size_
             stage->outcome[page] = entry == last ? HITS : MISSES;
         last = entry;
     }
+}
+
+/*
+ * From chases of how many pages on a page leads its entry, and comes to the level; only the first
+ * of an entry's pages that come can miss. False: another one leads it in longer chases.
+ */
+static bool find_lookups(const struct stage *stage, const struct stage *before, size_t pages,
+                         uint32_t *lookup_out)
+{
+    uint32_t least = PB_TLB_NEVER;
+
+    for (size_t page = 0; page < pages; page++) {
+        uint32_t lookup = before == NULL ? (uint32_t)page + 1 : before->onset[page];
+
+        if (stage->first[page] == page)
+            least = PB_TLB_NEVER;
+        if (lookup < least && least != PB_TLB_NEVER)
+            return false;
+        lookup_out[page] = least == PB_TLB_NEVER ? lookup : PB_TLB_NEVER;
+        least = lookup < least ? lookup : least;
+    }
+    return true;
+}
+
+/* The pages that come, by rising lookups, into replay->pages. Returns how many. */
+static size_t sort_pages(struct replay *replay, const uint32_t *lookup, size_t pages)
+{
+    uint32_t *end = replay->lookup_end;
+    size_t count = 0;
+
+    memset(end, 0, (pages + 1) * sizeof(*end));
+    for (size_t page = 0; page < pages; page++)
+        if (lookup[page] <= pages)
+            end[lookup[page]]++;
+    for (size_t i = 0; i <= pages; i++)
+        end[i] = (uint32_t)(count += end[i]);
+    for (size_t page = pages; page > 0; page--)
+        if (lookup[page - 1] <= pages)
+            replay->pages[--end[lookup[page - 1]]] = (uint32_t)(page - 1);
+    return count;
+}
+
+/*
+ * With LRU or FIFO, where what comes to the level comes from some chase on in all longer ones too,
+ * a set misses all of its entries from that chase on with which more are looked up than it has
+ * ways. False: it is otherwise.
+ */
+static bool find_onsets(struct replay *replay, struct stage *stage, const struct stage *before,
+                        size_t pages)
+{
+    const struct pb_tlb_structure *structure = stage->structure;
+    size_t count;
+
+    if ((structure->victims != PB_TLB_LRU && structure->victims != PB_TLB_FIFO) ||
+        (before != NULL && !before->has_onsets) ||
+        !find_lookups(stage, before, pages, stage->onset))
+        return false;
+    memset(stage->looked_up, 0, structure->set_count * sizeof(*stage->looked_up));
+    memset(stage->overflow, UINT8_MAX, structure->set_count * sizeof(*stage->overflow));
+    count = sort_pages(replay, stage->onset, pages);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t page = replay->pages[i], set = stage->set[page];
+
+        if (stage->looked_up[set]++ == ways_of(structure, set))
+            stage->overflow[set] = stage->onset[page];
+    }
+    for (size_t page = 0; page < pages; page++) {
+        uint32_t overflow = stage->overflow[stage->set[page]];
+
+        stage->onset[page] = overflow > stage->onset[page] ? overflow : stage->onset[page];
+    }
+    return true;
 }
 
 /* Pages that come to a set which varies. Returns how many. */
@@ -459,6 +625,40 @@ static double bounded(double chance)
     return fmin(fmax(chance, PB_TLB_RARE), 1.0 - PB_TLB_RARE);
 }
 
+/*
+ * The chance that a present entry stays where another one, which misses with that chance, is looked
+ * up. All ways hold others where it misses, one less where it hits: so of the entries that are
+ * present by then, ways - 1 + chance on average, a miss takes one.
+ */
+static double stay(double chance, double ways)
+{
+    return (ways - 1.0) / (ways - 1.0 + chance);
+}
+
+/*
+ * Of each of so many entries of a set with random victims: the chance to miss in the last of some
+ * passes behind a first one. It hits where no miss since its last lookup took its way.
+ */
+static void predict_random(double *chance, size_t count, double ways, size_t warm_passes)
+{
+    double kept = 1.0;
+
+    for (size_t i = 0; i < count; i++) { /* all miss, and fill empty ways first */
+        chance[i] = (double)i >= ways ? 1.0 : 0.0;
+        kept *= stay(chance[i], ways);
+    }
+    for (size_t pass = 0; pass < warm_passes; pass++) {
+        for (size_t i = 0; i < count; i++) {
+            kept /= stay(chance[i], ways);
+            chance[i] = 1.0 - kept;
+            kept *= stay(chance[i], ways);
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        chance[i] += PB_TLB_TOGETHER * chance[i] * (1.0 - chance[i]) *
+                     (1.0 - 0.6 * chance[i] * chance[i]) / ways;
+}
+
 /* A set of so many entries, all of which are looked up in every pass: each hits or misses. */
 static void replay_set(struct stage *stage, double *chance, size_t count, size_t warm_passes)
 {
@@ -484,15 +684,16 @@ static const double *find_chances(struct replay *replay, struct stage *stage, si
     else
         return *at;
     if (*at != NULL && has_random_victims(stage))
-        pb_tlb_predict_random(*at, count, (double)ways, warm_passes, 1.0);
+        predict_random(*at, count, (double)ways, warm_passes);
     else if (*at != NULL)
         replay_set(stage, *at, count, warm_passes);
     return *at;
 }
 
-/* Chances of a level to which all that comes comes in every pass. */
+/* Chances of a level to which all that comes comes in every pass; those of places lie `row` apart.
+ */
 static void set_chances(struct replay *replay, struct stage *stage, size_t places, size_t warm,
-                        float *chance)
+                        float *chance, size_t row)
 {
     uint32_t last = UINT32_MAX;
 
@@ -504,9 +705,9 @@ static void set_chances(struct replay *replay, struct stage *stage, size_t place
             continue;
         chances = find_chances(replay, stage, stage->looked_up[set], ways_of(stage->structure, set),
                                warm);
-        chance[place] = stage->entry[place] == last || chances == NULL
-                            ? 0.0F
-                            : (float)chances[stage->rank[place]];
+        chance[place * row] = stage->entry[place] == last || chances == NULL
+                                  ? 0.0F
+                                  : (float)chances[stage->rank[place]];
         last = stage->entry[place];
     }
 }
@@ -529,6 +730,21 @@ static void find_known(struct replay *replay, bool is_known_out[PB_TLB_FOUND_MAX
     }
 }
 
+/* Of each place that a chase loads: how many levels it misses for sure. */
+static void count_missed(struct replay *replay, const struct pb_tlb_scan *scan, size_t places,
+                         size_t index)
+{
+    for (size_t place = 0; place < places; place++) {
+        size_t at = place * scan->chase_count + index, missed = 0;
+
+        while (missed < replay->count && replay->predictions[missed].chance[at] == 1.0F)
+            missed++;
+        replay->missed[at] = (uint8_t)missed;
+        if (missed < replay->count && replay->predictions[missed].chance[at] != 0.0F)
+            replay->missed[at] = UNSURE;
+    }
+}
+
 /* What is predicted of one chase. */
 static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan, size_t index)
 {
@@ -537,11 +753,15 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
     bool is_known[PB_TLB_FOUND_MAX] = {false};
 
     for (size_t i = 0; i < replay->count; i++) {
-        find_outcomes(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages, places);
+        if (replay->stages[i].has_onsets)
+            follow_onsets(&replay->stages[i], pages);
+        else
+            find_outcomes(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages, places);
         replay->predictions[i].share[index] = replay->predictions[i].variance[index] = 0.0F;
         replay->predictions[i].expected[index] = 0.0F;
         replay->predictions[i].seen[index] = replay->predictions[i].misses[index] = 0;
         replay->predictions[i].draws[index] = 0;
+        replay->predictions[i].sure[index] = replay->predictions[i].strays[index] = 0;
     }
     if (!replay->is_checked)
         find_known(replay, is_known);
@@ -549,14 +769,15 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
     for (size_t i = 0; i < replay->count; i++) {
         const struct stage *stage = &replay->stages[i];
         struct prediction *prediction = &replay->predictions[i];
-        float *chance = prediction->chance + index * scan->place_count;
+        float *chance = prediction->chance + index;
         double pooled = 0.0;
 
         if (repeats > 1 && !replay->is_checked)
             pooled = pool(stage, places, prediction->share[index]);
 
         if (is_known[i])
-            set_chances(replay, &replay->stages[i], places, pb_tlb_warm_passes(scan, w), chance);
+            set_chances(replay, &replay->stages[i], places, pb_tlb_warm_passes(scan, w), chance,
+                        scan->chase_count);
         for (size_t place = 0; place < places; place++) {
             double drawn = prediction->share[index];
 
@@ -567,40 +788,55 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
                                            prediction->share[index]);
             if (repeats > 1)
                 drawn = bounded(drawn);
-            chance[place] =
+            chance[place * scan->chase_count] =
                 stage->outcome[place] == VARIES ? (float)drawn : stage->outcome[place] == MISSES;
         }
     }
+    count_missed(replay, scan, places, index);
 }
 
-/* How likely a load is by the number of levels that it misses: density_out[count + 1]. */
+/* By the number of levels that it misses: density_out[count + 1]. */
 static void find_densities(const struct replay *replay, double excess, float *density_out)
 {
+    size_t row = pb_tlb_row(excess);
+
     for (size_t i = 0; i <= replay->count; i++)
-        density_out[i] = replay->density[pb_tlb_row(excess - replay->steps[i])];
+        density_out[i] = replay->density[i][row];
+}
+
+/* How likely a load is whose levels are missed by chance: at `at` of the predictions. */
+static double weigh_unsure(const struct replay *replay, size_t at, double excess)
+{
+    double likely = 0.0, comes = 1.0;
+    float density[PB_TLB_FOUND_MAX + 1];
+
+    find_densities(replay, excess, density);
+    for (size_t i = 0; i < replay->count; i++) {
+        double miss = replay->predictions[i].chance[at];
+
+        likely += comes * (1.0 - miss) * density[i];
+        comes *= miss;
+    }
+    return likely + comes * density[replay->count];
 }
 
 /* Log likelihood of a place's loads where its line takes so much. */
 static double weigh_place(const struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
                           double base_cycles)
 {
+    const float *cycles = pb_tlb_cycles(scan, place, 0);
+    size_t row = place * scan->chase_count;
     double product = 1.0, sum = 0.0;
 
     for (size_t j = 0; j < replay->chase_count; j++) {
-        double excess = *pb_tlb_cycles(scan, place, replay->chases[j]) - base_cycles;
-        double likely = 0.0, comes = 1.0;
-        float density[PB_TLB_FOUND_MAX + 1];
+        double excess = cycles[replay->chases[j]] - base_cycles;
+        uint8_t missed;
 
-        if (isnan(excess))
+        if (isnan(excess)) /* also where the chase does not load the place */
             continue;
-        find_densities(replay, excess, density);
-        for (size_t i = 0; i < replay->count; i++) {
-            double miss = replay->predictions[i].chance[j * scan->place_count + place];
-
-            likely += comes * (1.0 - miss) * density[i];
-            comes *= miss;
-        }
-        product *= likely + comes * density[replay->count];
+        missed = replay->missed[row + j];
+        product *= missed == UNSURE ? weigh_unsure(replay, row + j, excess)
+                                    : replay->sure[missed][pb_tlb_row(excess)];
         if (product < 1e-200) {
             sum += log(product);
             product = 1.0;
@@ -613,7 +849,7 @@ static double weigh_place(const struct replay *replay, const struct pb_tlb_scan 
  * A load that no number of missed levels explains counts against the level before whose step it
  * lies, or against the last one.
  */
-static bool is_outlier(const struct replay *replay, double excess, const float *density,
+static bool is_outlier(struct replay *replay, size_t chase, double excess, const float *density,
                        struct pb_tlb_fit *fits)
 {
     double least = 3.0 * exp(replay->evidence->noise.log_contamination);
@@ -626,7 +862,9 @@ static bool is_outlier(const struct replay *replay, double excess, const float *
             (i + 1 < replay->count && excess > replay->steps[i + 1]))
             continue;
         fits[i].loads += 1.0;
-        fits[i].outliers += 1.0;
+        fits[i].against += 1.0;
+        replay->predictions[i].sure[chase]++;
+        replay->predictions[i].strays[chase]++;
     }
     return true;
 }
@@ -645,11 +883,11 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
         if (isnan(excess))
             continue;
         find_densities(replay, excess, density);
-        if (is_outlier(replay, excess, density, fits))
+        if (is_outlier(replay, j, excess, density, fits))
             continue;
         for (size_t i = 0; i < replay->count && is_miss; i++) {
             struct prediction *prediction = &replay->predictions[i];
-            float chance = prediction->chance[j * scan->place_count + place], most = 0.0F;
+            float chance = prediction->chance[place * scan->chase_count + j], most = 0.0F;
 
             for (size_t k = i + 1; k <= replay->count; k++)
                 most = density[k] > most ? density[k] : most;
@@ -664,6 +902,8 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                 prediction->misses[j] += is_miss;
             } else if (fits != NULL) {
                 fits[i].against += is_miss != (chance > 0.5F);
+                prediction->sure[j]++;
+                prediction->strays[j] += is_miss != (chance > 0.5F);
             }
         }
     }
@@ -713,6 +953,9 @@ static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
             double seen = prediction->seen[j], misses = prediction->misses[j];
             double expected = prediction->expected[j], variance = prediction->variance[j];
 
+            if (fits != NULL)
+                fits[i].unexplained +=
+                    fmax(0.0, prediction->strays[j] - PB_TLB_STRAYS * prediction->sure[j]);
             if (seen >= 8.0 && variance <= 0.0 && prediction->draws[j] > 0)
                 replay->log_likelihood +=
                     weigh_unseen(seen, misses, expected, prediction->draws[j]);
@@ -742,13 +985,37 @@ static void choose_chases(struct replay *replay, const struct pb_tlb_scan *scan,
     }
 }
 
+/*
+ * What a line takes is known by a few loads alone: the likeliest for all its loads, from there on
+ * by whole cycles. Returns by how much likelier.
+ */
+static double adjust_base(const struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
+                          double *base_cycles, double log_likelihood)
+{
+    double most = log_likelihood;
+
+    for (int step = -1; step <= 1; step += 2) {
+        double here;
+
+        while ((here = weigh_place(replay, scan, place, *base_cycles + step)) > most) {
+            most = here;
+            *base_cycles += step;
+        }
+    }
+    return most - log_likelihood;
+}
+
 static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits)
 {
     const struct pb_tlb_scan *scan = &replay->evidence->scans->items[s];
 
     choose_chases(replay, scan, replay->effort->per_octave);
-    for (size_t i = 0; i < replay->count; i++)
-        enter_scan(&replay->stages[i], scan);
+    for (size_t i = 0; i < replay->count; i++) {
+        struct stage *stage = &replay->stages[i];
+
+        enter_scan(stage, scan);
+        stage->has_onsets = find_onsets(replay, stage, i > 0 ? stage - 1 : NULL, scan->page_count);
+    }
     for (size_t j = 0; j < replay->chase_count; j++)
         predict_chase(replay, scan, j);
     for (size_t place = 0; place < scan->place_count; place++) {
@@ -764,11 +1031,48 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
                 best = i;
             }
         }
+        if (base_count > 0 && !replay->evidence->is_uniform)
+            most +=
+                adjust_base(replay, scan, place, &bases[best].cycles, most - bases[best].log_prior);
         replay->log_likelihood += base_count > 0 ? most : 0.0;
         if (base_count > 0)
             check_place(replay, scan, place, bases[best].cycles, fits);
     }
     add_chases(replay, fits);
+}
+
+/*
+ * How likely a load is by its excess: one that misses all levels that are replayed may miss as well
+ * any number of those behind, and a few do otherwise than is sure.
+ */
+static void tabulate(struct replay *replay, const struct pb_tlb_level *levels, size_t count)
+{
+    float one[PB_TLB_ROWS + 1];
+    double step = 0.0;
+
+    pb_tlb_tabulate(replay->evidence, one);
+    memset(replay->density, 0, sizeof(replay->density));
+    for (size_t i = 0; i <= count; i++) {
+        size_t missed = i < replay->count ? i : replay->count;
+        double times = i < replay->count ? 1.0 : 1.0 + (double)count - (double)replay->count;
+
+        for (int row = 0; row < PB_TLB_ROWS; row++)
+            replay->density[missed][row] +=
+                (float)(one[pb_tlb_row(row - PB_TLB_BELOW - step)] / times);
+        step += i < count ? levels[i].penalty_cycles : 0.0;
+    }
+    for (size_t i = 0; i <= replay->count; i++)
+        replay->density[i][PB_TLB_ROWS] = 1.0F; /* not recorded */
+    for (size_t row = 0; row <= PB_TLB_ROWS; row++) {
+        double all = 0.0;
+
+        for (size_t i = 0; i <= replay->count; i++)
+            all += replay->density[i][row];
+        for (size_t i = 0; i <= replay->count; i++)
+            replay->sure[i][row] =
+                (float)((1.0 - PB_TLB_RARE) * replay->density[i][row] +
+                        PB_TLB_RARE * (all - replay->density[i][row]) / (double)replay->count);
+    }
 }
 
 /* Notes how likely the levels are up to the scan; are they too far behind to win? */
@@ -788,13 +1092,15 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
     bool is_lost = false;
     enum pb_status status;
 
-    for (size_t i = 0; i < count; i++) {
+    if (effort->level_count > 0 && effort->level_count < count)
+        replay.count = effort->level_count;
+    for (size_t i = 0; i < replay.count; i++) {
         replay.stages[i].structure = &levels[i].structure;
         replay.steps[i + 1] = replay.steps[i] + levels[i].penalty_cycles;
         if (fits_out != NULL)
             fits_out[i] = (struct pb_tlb_fit){.loads = 0.0};
     }
-    pb_tlb_tabulate(evidence, replay.density);
+    tabulate(&replay, levels, count);
     status = open_replay(&replay, err);
     for (size_t s = 0; s < evidence->scans->count && status == PB_OK && !is_lost; s++) {
         replay_scan(&replay, s, fits_out);

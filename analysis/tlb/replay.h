@@ -18,8 +18,9 @@ struct pb_tlb_level {
 
 /* Of the loads that come to a level and clearly hit or miss it. */
 struct pb_tlb_fit {
-    double loads, against; /* of these, others than was sure, */
-    double outliers;       /* and of these, those that take what no number of missed levels does */
+    double loads, against; /* of these, others than was sure, or beside the steps of all levels */
+    double unexplained;    /* of these, more than a few of those of their chase: a few are noise,
+                              which meets all chases alike */
     /* Chases in which it varies what misses: the squared deviations of their shares of misses from
      * what is predicted, in variances, and how many these are. */
     double deviation, varying;
@@ -30,6 +31,8 @@ struct pb_tlb_effort {
     size_t per_octave;     /* chases of a scan, by their pages; 0: all */
     size_t repeated_loads; /* a chase with random misses is repeated until it has so many */
     uint64_t draw;         /* another number: other random victims */
+    size_t level_count;    /* so many levels are replayed; of those behind a load that misses these
+                              may miss any number. 0: all */
 };
 
 /*

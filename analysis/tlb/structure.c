@@ -7,19 +7,8 @@
 
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
-#include "analysis/model/cache.h"
 
-enum {
-    COVERAGES_MAX = 24,
-    SETS_MODULO_MAX = 16,
-    WAYS_MAX = 8192,
-    ENTRY_BYTES = 6,
-    CHANCES_MAX = 1 << 20,
-    RANDOM_COVERAGES = 4
-};
-
-/* No place among the predicted chances. */
-static const size_t NOWHERE = SIZE_MAX;
+enum { COVERAGES_MAX = 24, SETS_MODULO_MAX = 16, WAYS_MAX = 8192, ENTRY_BYTES = 6 };
 
 /* Log odds of what need not be kept. */
 static const double UNLIKELY = 30.0;
@@ -60,15 +49,8 @@ struct scorer {
     uint32_t *places;      /* [pages] of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
     uint32_t *rank;        /* [pages] and where they are in its order */
-    double *chances;       /* [CHANCES_MAX + pages] predicted of sets, one behind the other: */
-    size_t chance_count;   /* so many, and */
-    size_t *chances_at;    /* [2][pages + 1] where those of so many entries begin, or NOWHERE */
-    struct pb_model_cache *tree; /* a set with tree-PLRU, where the victims are */
-    size_t pages_max;
-    uint16_t *links; /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
+    uint16_t *links;       /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
-    enum pb_status status;
-    struct pb_error *err;
 };
 
 double pb_tlb_entry_count(const struct pb_tlb_structure *structure)
@@ -868,38 +850,6 @@ static void fit_in_a_row(const struct scorer *scorer, uint32_t *least, uint32_t 
     }
 }
 
-/*
- * The fewest entries in a row with which several places of a scan begin to miss. Of an LRU's one
- * set all begin to miss at once; of a tree PLRU's, one after another.
- */
-static void find_fits(const struct scorer *scorer, struct pb_tlb_check *check)
-{
-    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
-        const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-        double margin = PB_SAME_PREDICTION + log((double)scan->chase_count);
-
-        if (scan->stride_bytes != scorer->units.coverage_bytes)
-            continue;
-        for (size_t w = 1; w < scan->chase_count; w++) {
-            size_t count = 0;
-
-            for (size_t place = 0; place < scan->place_count; place++) {
-                const float *gain = pb_tlb_gain(scorer->evidence, s, place);
-
-                count += pb_tlb_lookup_pages(scorer->evidence, s, place) <= scan->pages[w] &&
-                         gain[w] > gain[w + 1] + margin && gain[w] > margin;
-            }
-            if (count < 2)
-                continue;
-            if (check->misses == 0 || scan->pages[w] < check->misses) {
-                check->fits = scan->pages[w - 1];
-                check->misses = scan->pages[w];
-            }
-            break;
-        }
-    }
-}
-
 static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
@@ -929,17 +879,13 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->set_of = malloc((pages + 1) * sizeof(*scorer->set_of));
     scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
     scorer->by_ways = calloc(COVERAGES_MAX * (WAYS_MAX + 1), sizeof(*scorer->by_ways));
-    scorer->chances = malloc((CHANCES_MAX + pages + 1) * sizeof(*scorer->chances));
-    scorer->chances_at = malloc(2 * (pages + 1) * sizeof(*scorer->chances_at));
-    scorer->pages_max = pages;
     scorer->links =
         malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
     if (scorer->units.items == NULL || scorer->units.count == NULL ||
         scorer->clear_onsets == NULL || scorer->ordered == NULL || scorer->overflows == NULL ||
         scorer->sums == NULL || scorer->places == NULL || scorer->rank == NULL ||
         scorer->onset_pages == NULL || scorer->set_of == NULL || scorer->begin == NULL ||
-        scorer->by_ways == NULL || scorer->chances == NULL || scorer->chances_at == NULL ||
-        scorer->links == NULL)
+        scorer->by_ways == NULL || scorer->links == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
     return PB_OK;
 }
@@ -964,10 +910,7 @@ static void release(struct scorer *scorer)
     free(scorer->set_of);
     free(scorer->begin);
     free(scorer->by_ways);
-    free(scorer->chances);
-    free(scorer->chances_at);
     free(scorer->links);
-    pb_model_cache_destroy(scorer->tree);
 }
 
 /* The pages with which every page of a scan begins to miss. */
@@ -1021,7 +964,7 @@ static void check(const struct pb_tlb_evidence *evidence, size_t s, const uint32
 static bool is_explained(struct scorer *scorer)
 {
     const struct pb_tlb_ranking *ranking = scorer->ranking;
-    struct pb_tlb_check sum = {0, 0, 0, 0};
+    struct pb_tlb_check sum = {0, 0};
 
     if (ranking->count == 0 ||
         ranking->items[ranking->best].coverage_bytes != scorer->units.coverage_bytes)
@@ -1139,411 +1082,6 @@ static void score_smaller(struct scorer *scorer)
     }
 }
 
-/*
- * The chance that a present entry stays where another one, which misses with that chance, is looked
- * up. All ways hold others where it misses, one less where it hits: so of the entries that are
- * present by then, ways - 1 + chance on average, a miss takes one.
- */
-static double stay(double chance, double ways)
-{
-    return (ways - 1.0) / (ways - 1.0 + chance);
-}
-
-/* The chance that k or more of m independent events come, each with so much chance. */
-static double chance_of_many(size_t m, double chance, size_t k)
-{
-    double term = pow(1.0 - chance, (double)m), fewer = 0.0;
-
-    for (size_t i = 0; i < k && i <= m; i++) {
-        fewer += term;
-        term *= (double)(m - i) / (double)(i + 1) * chance / (1.0 - chance);
-    }
-    return k > m ? 0.0 : fmax(0.0, 1.0 - fewer);
-}
-
-/*
- * Of each of so many entries of a set with LRU: the chance to miss in the last pass, if it is
- * looked up. In the first pass all are, later each with that chance. It hits where since its own
- * last lookup so many of the others were not looked up that no more were than ways are left.
- */
-static void predict_lru(double *chance, size_t count, size_t ways, size_t warm_passes,
-                        double lookup)
-{
-    double skip = 1.0 - lookup;
-
-    for (size_t i = 0; i < count; i++)
-        chance[i] = warm_passes == 1
-                        ? 1.0 - chance_of_many(i, skip, count - ways)
-                        : 1.0 - lookup * chance_of_many(count - 1, skip, count - ways) -
-                              skip * chance_of_many(i, skip * skip, count - ways);
-}
-
-/* It hits where no miss since its last lookup took its way. */
-void pb_tlb_predict_random(double *chance, size_t count, double ways, size_t warm_passes,
-                           double lookup)
-{
-    double kept = 1.0;
-
-    for (size_t i = 0; i < count; i++) { /* all miss, and fill empty ways first */
-        chance[i] = (double)i >= ways ? 1.0 : 0.0;
-        kept *= stay(chance[i], ways);
-    }
-    for (size_t pass = 0; pass < warm_passes; pass++) {
-        for (size_t i = 0; i < count; i++) {
-            double before = pass == 0 ? 1.0 : lookup;
-
-            kept /= stay(before * chance[i], ways);
-            chance[i] = 1.0 - (1.0 - chance[i] * (1.0 - before)) * kept;
-            kept *= stay(lookup * chance[i], ways);
-        }
-    }
-    for (size_t i = 0; i < count; i++)
-        chance[i] += PB_TLB_TOGETHER * chance[i] * (1.0 - chance[i]) *
-                     (1.0 - 0.6 * chance[i] * chance[i]) / ways;
-}
-
-/* The same with tree-PLRU, by the forward model: each hits or misses. */
-static void predict_tree(struct pb_model_cache *set, double *chance, size_t count,
-                         size_t warm_passes)
-{
-    pb_model_cache_clear(set);
-    for (size_t pass = 0; pass <= warm_passes; pass++)
-        for (size_t i = 0; i < count; i++)
-            chance[i] = pb_model_cache_touch(set, i, NULL) ? 0.0 : 1.0;
-}
-
-static void forget_chances(struct scorer *scorer)
-{
-    scorer->chance_count = 0;
-    for (size_t i = 0; i < 2 * (scorer->pages_max + 1); i++)
-        scorer->chances_at[i] = NOWHERE;
-}
-
-/*
- * Chances to miss of so many entries in a set, where each is looked up with that chance: those that
- * surely are are kept until the ways change, since a structure's sets and scans ask for the same
- * many times. Valid until the next call.
- */
-static const double *find_chances(struct scorer *scorer, enum pb_tlb_victims victims, size_t count,
-                                  size_t ways, size_t warm_passes, double lookup)
-{
-    size_t *at = &scorer->chances_at[(warm_passes - 1) * (scorer->pages_max + 1) + count];
-    double *chances;
-
-    if (lookup == 1.0 && *at != NOWHERE)
-        return &scorer->chances[*at];
-    if (scorer->chance_count > CHANCES_MAX)
-        forget_chances(scorer);
-    chances = &scorer->chances[scorer->chance_count];
-    if (lookup == 1.0) {
-        *at = scorer->chance_count;
-        scorer->chance_count += count;
-    }
-    if (victims == PB_TLB_TREE)
-        predict_tree(scorer->tree, chances, count, warm_passes);
-    else if (victims == PB_TLB_RANDOM)
-        pb_tlb_predict_random(chances, count, (double)ways, warm_passes, lookup);
-    else
-        predict_lru(chances, count, ways, warm_passes, lookup);
-    return chances;
-}
-
-/*
- * So many entries that all of a set miss in every pass. With random victims so many misses in the
- * first pass leave an entry with less than the least chance to hit; a tree's victims take turns
- * while all miss, the whole tree within twice its ways; of LRU so many more than ways are looked up
- * at the least.
- */
-static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways, double lookup)
-{
-    double skipped = (double)count * (1.0 - lookup);
-
-    if (victims == PB_TLB_RANDOM)
-        return (double)count > (double)ways * (1.0 - log(PB_TLB_RARE));
-    if (victims == PB_TLB_TREE)
-        return count > 2 * ways;
-    return (double)count > (double)ways + skipped + 6.0 * sqrt(skipped);
-}
-
-/*
- * What loads speak for a structure; and of those that clearly hit or miss how much more than they
- * were to: where its chances leave that open, and where they do not, but for latencies beside the
- * noise.
- */
-struct fit {
-    bool is_judged;
-    bool hits_together; /* with LRU, one entry that is not looked up saves all others of its set */
-    double gain, deviation, variance, sure_deviation, sure_variance, beside;
-};
-
-static bool is_misfit(const struct fit *fit)
-{
-    return fabs(fit->deviation) > PB_TLB_RANDOM_SIGMAS * sqrt(fit->variance) ||
-           fit->sure_deviation > fit->beside + PB_TLB_RANDOM_SIGMAS * sqrt(fit->sure_variance);
-}
-
-/* Loads of one set with one chase, of so many recorded places; chances NULL: all miss. */
-static void weigh_set(const struct scorer *scorer, const double *chances, const float *odds,
-                      size_t count, struct fit *fit)
-{
-    double product = 1.0, independent = 0.0, together = 0.0;
-
-    for (size_t i = 0; i < count; i++) {
-        double here = chances == NULL ? 1.0 : chances[scorer->rank[i]];
-        double chance = fmin(fmax(here, PB_TLB_RARE), 1.0 - PB_TLB_RARE);
-        double ratio = odds[scorer->places[i]];
-
-        product *= 1.0 - chance + chance * ratio;
-        if (product < 1e-200 || product > 1e200) {
-            fit->gain += log(product);
-            product = 1.0;
-        }
-        if (fit->is_judged && fabs(log(ratio)) >= PB_SAME_PREDICTION) {
-            double logit = log(chance / (1.0 - chance));
-            double deviation = ((ratio > 1.0 ? 1.0 : 0.0) - here) * logit;
-            double variance = chance * (1.0 - chance) * logit * logit;
-
-            if (here == chance) {
-                fit->deviation += deviation;
-                independent += variance;
-                together += sqrt(variance);
-            } else {
-                fit->sure_deviation += fabs(deviation);
-                fit->sure_variance += variance;
-                fit->beside += PB_TLB_RARE * fabs(logit);
-            }
-        }
-    }
-    fit->gain += log(product);
-    fit->variance += fit->hits_together ? together * together : independent;
-}
-
-/* All chases of one set. */
-static void fit_set(struct scorer *scorer, enum pb_tlb_victims victims, size_t s,
-                    const struct unit *units, size_t unit_count, size_t ways, struct fit *fit)
-{
-    const struct pb_tlb_evidence *evidence = scorer->evidence;
-    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    size_t recorded = list_recorded(scorer, s, units, unit_count), count = 0, seen = 0, w;
-    size_t first_miss = scan->chase_count;
-
-    if (unit_count > ways)
-        first_miss = scan->first_chase[units[ways].lookup_pages];
-    for (size_t i = 0; i < recorded; i++)
-        fit->gain +=
-            evidence->sure_hits[s][scorer->places[i] * (scan->chase_count + 1) + first_miss];
-    for (w = first_miss; w < scan->chase_count && recorded > 0; w++) {
-        double lookup = pb_tlb_lookup_chance(evidence, s, w);
-        const double *chances = NULL;
-
-        while (count < unit_count && units[count].lookup_pages <= scan->pages[w])
-            count++;
-        while (seen < recorded && scorer->rank[seen] < count)
-            seen++;
-        if (!all_miss(victims, count, ways, lookup))
-            chances =
-                find_chances(scorer, victims, count, ways, pb_tlb_warm_passes(scan, w), lookup);
-        else if (!fit->is_judged)
-            break; /* and so they do with all chases from there on */
-        weigh_set(scorer, chances, pb_tlb_odds(evidence, s, w), seen, fit);
-    }
-    for (size_t i = 0; i < recorded && w < scan->chase_count; i++) {
-        const struct unit *unit = &units[scorer->rank[i]];
-        size_t first = scan->first_chase[unit->lookup_pages];
-
-        fit->gain +=
-            evidence
-                ->sure_misses[s][unit->page * (scan->chase_count + 1) + (first > w ? first : w)];
-    }
-}
-
-/* Makes the set with tree-PLRU that a structure needs. */
-static void make_tree(struct scorer *scorer, const struct pb_tlb_structure *structure)
-{
-    forget_chances(scorer);
-    pb_model_cache_destroy(scorer->tree);
-    scorer->tree = NULL;
-    if (structure->victims == PB_TLB_TREE && scorer->status == PB_OK)
-        scorer->status =
-            pb_model_cache_create(&(struct pb_model_shape){.line_bytes = 1,
-                                                           .set_count = 1,
-                                                           .way_count = structure->ways[0],
-                                                           .policy = PB_MODEL_PLRU},
-                                  0, &scorer->tree, scorer->err);
-}
-
-/* A structure with any victims: loads are weighed one by one. */
-static struct fit fit_loads(struct scorer *scorer, const struct pb_tlb_structure *structure,
-                            bool is_judged)
-{
-    const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    struct fit fit = {.is_judged = is_judged, .hits_together = structure->victims == PB_TLB_LRU};
-
-    list_all(scorer, structure->coverage_bytes);
-    make_tree(scorer, structure);
-    if (scorer->status != PB_OK)
-        return fit;
-    for (size_t s = 0; s < scans->count; s++) {
-        const struct pb_tlb_scan *scan = &scans->items[s];
-        const struct unit *ordered = order_units(scorer, structure, s);
-
-        for (size_t place = 0; place < scan->place_count; place++)
-            fit.gain += pb_tlb_odds(scorer->evidence, s, scan->chase_count)[place];
-        for (size_t set = 0; set < structure->set_count; set++)
-            fit_set(scorer, structure->victims, s, ordered + scorer->begin[set],
-                    scorer->begin[set + 1] - scorer->begin[set],
-                    structure->ways[structure->is_equal ? 0 : set], &fit);
-    }
-    return fit;
-}
-
-/*
- * The chance that a page which comes to the level misses it, of each chase of a scan: the mean of
- * the sets that overflow; and with that the chance that it comes to the next one.
- */
-static void predict_lookups(struct scorer *scorer, const struct pb_tlb_structure *structure,
-                            size_t s, float *lookup_out)
-{
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    const struct unit *ordered = order_units(scorer, structure, s);
-
-    for (size_t w = 0; w < scan->chase_count; w++) {
-        double lookup = pb_tlb_lookup_chance(scorer->evidence, s, w), sum = 0.0;
-        size_t entries = 0;
-
-        for (size_t set = 0; set < structure->set_count; set++) {
-            const struct unit *units = ordered + scorer->begin[set];
-            size_t most = scorer->begin[set + 1] - scorer->begin[set], count = 0;
-            size_t ways = structure->ways[structure->is_equal ? 0 : set];
-            const double *chances;
-
-            while (count < most && units[count].lookup_pages <= scan->pages[w])
-                count++;
-            if (count <= ways)
-                continue;
-            entries += count;
-            if (all_miss(structure->victims, count, ways, lookup)) {
-                sum += (double)count;
-                continue;
-            }
-            chances = find_chances(scorer, structure->victims, count, ways,
-                                   pb_tlb_warm_passes(scan, w), lookup);
-            for (size_t i = 0; i < count; i++)
-                sum += chances[i];
-        }
-        lookup_out[w] = (float)(entries == 0 ? 1.0 : lookup * sum / (double)entries);
-    }
-}
-
-/* Tries so many ways; true: they gain more. */
-static bool try_ways(struct scorer *scorer, struct pb_tlb_structure *structure, uint32_t ways)
-{
-    struct pb_tlb_structure other = *structure;
-
-    other.ways[0] = ways;
-    if (ways < 2 || ways >= scorer->units.most)
-        return false;
-    other.gain = fit_loads(scorer, &other, false).gain;
-    if (other.gain <= structure->gain)
-        return false;
-    *structure = other;
-    return true;
-}
-
-/* The ways that gain most: by steps from those of the structure on that are halved. */
-static void find_ways(struct scorer *scorer, struct pb_tlb_structure *structure)
-{
-    for (uint32_t step = structure->ways[0] / 2; step > 0; step /= 2) {
-        uint32_t middle = structure->ways[0];
-
-        try_ways(scorer, structure, middle - step);
-        try_ways(scorer, structure, middle + step);
-    }
-    while (structure->gain > 0.0 && (try_ways(scorer, structure, structure->ways[0] - 1) ||
-                                     try_ways(scorer, structure, structure->ways[0] + 1)))
-        ;
-}
-
-/* One set of so large entries: first one number of ways of each octave. */
-static struct pb_tlb_structure find_one_set(struct scorer *scorer, enum pb_tlb_victims victims,
-                                            uint64_t coverage_bytes)
-{
-    struct pb_tlb_structure one = {
-        .coverage_bytes = coverage_bytes, .set_count = 1, .is_equal = true, .victims = victims};
-
-    list_all(scorer, coverage_bytes);
-    for (uint32_t ways = 2; ways < scorer->units.most; ways *= 2)
-        try_ways(scorer, &one, ways);
-    find_ways(scorer, &one);
-    return one;
-}
-
-/*
- * Structures next to one, by powers of two: entries of another size, another number of sets, or
- * both, where the longer strides see no difference. Returns how many.
- */
-enum { NEIGHBOURS = 6 };
-
-static struct pb_tlb_structure neighbour(struct scorer *scorer,
-                                         const struct pb_tlb_structure *structure, size_t which)
-{
-    static const struct {
-        int coverage, sets;
-    } moves[NEIGHBOURS] = {{-1, 1}, {-1, 0}, {0, 1}, {0, -1}, {1, 0}, {1, -1}};
-    struct pb_tlb_structure other = *structure;
-    int coverage = moves[which].coverage, sets = moves[which].sets;
-
-    other.gain = 0.0;
-    other.coverage_bytes =
-        coverage < 0 ? other.coverage_bytes / 2 : other.coverage_bytes << coverage;
-    other.set_count = sets < 0 ? other.set_count / 2 : other.set_count << sets;
-    if (coverage == 0)
-        other.ways[0] = sets < 0 ? other.ways[0] * 2 : other.ways[0] / 2;
-    if (other.coverage_bytes < least_coverage(scorer->evidence) ||
-        other.coverage_bytes > scorer->evidence->scans->most_bytes || other.set_count == 0 ||
-        other.set_count > SETS_MODULO_MAX)
-        return other;
-    list_all(scorer, other.coverage_bytes);
-    try_ways(scorer, &other, other.ways[0]);
-    find_ways(scorer, &other);
-    return other;
-}
-
-/* The likeliest of those that steps which gain lead to. */
-static struct pb_tlb_structure climb(struct scorer *scorer, struct pb_tlb_structure best)
-{
-    struct pb_tlb_structure from;
-
-    do {
-        from = best;
-        for (size_t i = 0; i < NEIGHBOURS && from.gain > 0.0; i++) {
-            struct pb_tlb_structure other = neighbour(scorer, &from, i);
-
-            best = other.gain > best.gain ? other : best;
-        }
-    } while (best.gain > from.gain);
-    return best;
-}
-
-/* The likeliest with such victims: from one set of the best coverages on. */
-static struct pb_tlb_structure find_victims(struct scorer *scorer, enum pb_tlb_victims victims,
-                                            const struct coverage *coverages, size_t count)
-{
-    struct pb_tlb_structure best = {.gain = 0.0};
-    size_t tried = 0;
-
-    for (size_t i = 0; i < count && tried < RANDOM_COVERAGES; i++) {
-        struct pb_tlb_structure one;
-
-        if (i > 0 && coverages[i].gain == coverages[i - 1].gain) /* no chase tells them apart */
-            continue;
-        tried++;
-        one = find_one_set(scorer, victims, coverages[i].bytes);
-        best = one.gain > best.gain ? one : best;
-    }
-    return climb(scorer, best);
-}
-
 /* Is every page looked up in every pass once it has begun to miss the levels before? */
 static bool is_sure_to_come(const struct pb_tlb_evidence *evidence)
 {
@@ -1551,71 +1089,6 @@ static bool is_sure_to_come(const struct pb_tlb_evidence *evidence)
         if (evidence->is_random[i])
             return false;
     return true;
-}
-
-/*
- * LRU by single loads: where pages do not come in every pass, other ways may explain more than a
- * few loads beside the noise do.
- */
-static struct pb_tlb_structure refine_lru(struct scorer *scorer, struct pb_tlb_structure lru)
-{
-    struct pb_tlb_structure refined;
-
-    lru.gain = fit_loads(scorer, &lru, false).gain;
-    if (is_sure_to_come(scorer->evidence) || !lru.is_equal)
-        return lru;
-    refined = lru;
-    find_ways(scorer, &refined);
-    if (lru.mask_count == 0)
-        refined = climb(scorer, refined);
-    return refined.gain > lru.gain + UNLIKELY ? refined : lru;
-}
-
-/*
- * All victims, where places do not begin to miss as by LRU: the likeliest explains the level only
- * if loads miss as often as by its chances. A cache misses by chance as well.
- */
-static void score_victims(struct scorer *scorer, const struct coverage *coverages, size_t count)
-{
-    struct pb_tlb_ranking *ranking = scorer->ranking;
-    struct pb_tlb_structure finalists[PB_TLB_VICTIMS] = {{.gain = 0.0}}, *likeliest;
-    struct fit fit;
-    int best = PB_TLB_LRU;
-    size_t parameters;
-    double bound;
-
-    if (ranking->count == 0)
-        return;
-    finalists[PB_TLB_LRU] = ranking->items[ranking->best];
-    list_all(scorer, finalists[PB_TLB_LRU].coverage_bytes);
-    if (is_explained(scorer))
-        return;
-    bound = pb_tlb_weigh_each(scorer->evidence, ranking->penalty_cycles);
-    finalists[PB_TLB_LRU] = refine_lru(scorer, finalists[PB_TLB_LRU]);
-    for (int i = 1; i <= PB_TLB_TREE; i++) {
-        if (i == PB_TLB_RANDOM && pb_tlb_is_cache_step(scorer->evidence, ranking->penalty_cycles))
-            continue;
-        finalists[i] = find_victims(scorer, (enum pb_tlb_victims)i, coverages, count);
-        if (finalists[i].gain > fmax(0.0, finalists[best].gain + (best == 0 ? UNLIKELY : 0.0)))
-            best = i;
-    }
-    fit = fit_loads(scorer, &finalists[best], true);
-    if (best == PB_TLB_RANDOM && is_misfit(&fit) &&
-        scorer->evidence->cache_share_most > PB_TLB_L2_MISS_SHARE) {
-        best = PB_TLB_LRU;
-        fit = fit_loads(scorer, &finalists[best], true);
-    }
-    if (best == PB_TLB_LRU && is_sure_to_come(scorer->evidence))
-        return; /* it is judged by where its places begin to miss */
-    ranking->is_misfit = is_misfit(&fit);
-    ranking->bound = bound;
-    ranking->count = ranking->best = 0;
-    likeliest = &finalists[best];
-    if (likeliest->is_equal)
-        likeliest->ways_high = likeliest->ways[0];
-    parameters = 3 + (likeliest->set_count > 1) + likeliest->mask_count +
-                 (likeliest->is_equal ? 0 : likeliest->set_count);
-    add_hypothesis(scorer, likeliest, (double)parameters);
 }
 
 /*
@@ -1659,7 +1132,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
 {
     struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
     enum pb_status status = PB_OK;
-    size_t count = score_one_sets(scorer, coverages), coverage_count = count;
+    size_t count = score_one_sets(scorer, coverages);
 
     if (one_set)
         return PB_OK;
@@ -1689,8 +1162,6 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
     if (status == PB_OK) {
         score_smaller(scorer);
         find_all_open_bits(scorer);
-        score_victims(scorer, coverages, coverage_count);
-        status = scorer->status;
     }
     return status;
 }
@@ -1698,7 +1169,7 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
 enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double least,
                            bool one_set, struct pb_tlb_ranking *ranking_out, struct pb_error *err)
 {
-    struct scorer scorer = {.evidence = evidence, .ranking = ranking_out, .err = err};
+    struct scorer scorer = {.evidence = evidence, .ranking = ranking_out};
     double bound = pb_tlb_weigh(evidence, penalty_cycles);
     enum pb_status status = PB_OK;
 
@@ -1706,7 +1177,6 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
     ranking_out->bound = bound;
     ranking_out->count = ranking_out->best = 0;
     ranking_out->noise = 0.0;
-    ranking_out->is_misfit = false;
     if (bound - 3.0 * PB_TLB_PARAMETER_PRICE <= least)
         return PB_OK;
     status = allocate(&scorer, err);
@@ -1720,37 +1190,27 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
                             const struct pb_tlb_structure *structure, double penalty_cycles,
                             struct pb_tlb_check *check_out, struct pb_error *err)
 {
-    struct scorer scorer = {.evidence = evidence, .err = err};
+    struct scorer scorer = {.evidence = evidence};
     enum pb_status status = allocate(&scorer, err);
     uint32_t **onset_pages = evidence->onset_pages[evidence->level_count];
-    float **lookup = evidence->lookup_chance[evidence->level_count];
 
     if (status == PB_OK) {
         list_all(&scorer, structure->coverage_bytes);
-        make_tree(&scorer, structure);
-        for (size_t s = 0; s < evidence->scans->count && scorer.status == PB_OK; s++) {
+        for (size_t s = 0; s < evidence->scans->count; s++)
             predict_onsets(&scorer, structure, s, onset_pages[s]);
-            predict_lookups(&scorer, structure, s, lookup[s]);
-        }
-        status = scorer.status;
-    }
-    if (status == PB_OK) {
         if (check_out != NULL) {
-            *check_out = (struct pb_tlb_check){0, 0, 0, 0};
+            *check_out = (struct pb_tlb_check){0, 0};
             pb_tlb_weigh(evidence, penalty_cycles);
             for (size_t s = 0; s < evidence->scans->count; s++)
                 check(evidence, s, onset_pages[s], check_out);
-            find_fits(&scorer, check_out);
         }
         for (size_t i = evidence->level_count; i > evidence->position; i--) {
             evidence->onset_pages[i] = evidence->onset_pages[i - 1];
-            evidence->lookup_chance[i] = evidence->lookup_chance[i - 1];
             evidence->penalty_cycles[i] = evidence->penalty_cycles[i - 1];
             evidence->is_random[i] = evidence->is_random[i - 1];
             evidence->coverage_bytes[i] = evidence->coverage_bytes[i - 1];
         }
         evidence->onset_pages[evidence->position] = onset_pages;
-        evidence->lookup_chance[evidence->position] = lookup;
         evidence->penalty_cycles[evidence->position] = penalty_cycles;
         evidence->is_random[evidence->position] =
             structure->victims != PB_TLB_LRU || !is_sure_to_come(evidence);
@@ -1764,16 +1224,13 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
 void pb_tlb_drop(struct pb_tlb_evidence *evidence)
 {
     uint32_t **onset_pages = evidence->onset_pages[evidence->position];
-    float **lookup = evidence->lookup_chance[evidence->position];
 
     evidence->level_count--;
     for (size_t i = evidence->position; i < evidence->level_count; i++) {
         evidence->onset_pages[i] = evidence->onset_pages[i + 1];
-        evidence->lookup_chance[i] = evidence->lookup_chance[i + 1];
         evidence->penalty_cycles[i] = evidence->penalty_cycles[i + 1];
         evidence->is_random[i] = evidence->is_random[i + 1];
         evidence->coverage_bytes[i] = evidence->coverage_bytes[i + 1];
     }
     evidence->onset_pages[evidence->level_count] = onset_pages;
-    evidence->lookup_chance[evidence->level_count] = lookup;
 }

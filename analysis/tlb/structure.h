@@ -46,8 +46,7 @@ struct pb_tlb_ranking {
     double penalty_cycles, bound; /* no structure gains more */
     struct pb_tlb_structure items[PB_TLB_HYPOTHESES_MAX];
     size_t count, best;
-    double noise;   /* of their likelihoods, beside PB_SAME_PREDICTION */
-    bool is_misfit; /* loads miss other than by the best one's chances */
+    double noise; /* of their likelihoods, beside PB_SAME_PREDICTION */
 };
 
 /*
@@ -65,7 +64,6 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
 /* Places of which it is clear with which chase they begin to miss, and those predicted so. */
 struct pb_tlb_check {
     size_t seen, agreeing;
-    uint32_t fits, misses; /* so many entries in a row miss nowhere, so many do; 0: not seen */
 };
 
 /*
@@ -80,14 +78,6 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
 void pb_tlb_drop(struct pb_tlb_evidence *evidence);
 
 size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry);
-/*
- * Of each of so many entries of a set with random victims: the chance to miss in the last of some
- * passes behind a first one, if it is looked up. In the first pass all are, later each with that
- * chance.
- */
-void pb_tlb_predict_random(double *chance_out, size_t count, double ways, size_t warm_passes,
-                           double lookup);
-
 /*
  * Entries that cover less than those of the level before hit or miss with these, so that no chase
  * shows how much less. Memory is mapped by pages of 2 MiB where the level before covers as much.

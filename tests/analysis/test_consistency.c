@@ -282,15 +282,15 @@ static void test_consistency__a_second_constant_cache_is_larger_and_later(void *
     pb_parameters_clear(&set);
 }
 
-/* A second level of the same reach adds its penalty to the first one's and never answers. */
-static void test_consistency__tlb_levels_reach_farther_and_farther(void **state)
+/* A second level that reaches less far adds its penalty to the first one's and never answers. */
+static void test_consistency__no_tlb_level_reaches_less_far_than_the_one_before(void **state)
 {
     struct pb_parameters set = {0};
 
     (void)state;
     put(&set, "tlb_l1", "reach_bytes", 50331648);
     put(&set, "tlb_l1", "penalty_cycles", 53);
-    put(&set, "tlb_l2", "reach_bytes", 50331648);
+    put(&set, "tlb_l2", "reach_bytes", 33554432);
     put(&set, "tlb_l2", "penalty_cycles", 106);
     put(&set, "tlb_l3", "reach_bytes", 150994944);
     apply(&set);
@@ -310,7 +310,7 @@ static void test_consistency__patterns_of_open_tlb_levels_are_none(void **state)
 
     (void)state;
     put(&set, "tlb_l1", "reach_bytes", 50331648);
-    put(&set, "tlb_l2", "reach_bytes", 50331648);
+    put(&set, "tlb_l2", "reach_bytes", 33554432);
     pb_parameter_set_list(declare(&set, "l2", "pattern_cycles"), patterns, 5, 0.97, "measured");
     apply(&set);
     list = pb_parameters_find(&set, "l2", "pattern_cycles");
@@ -503,7 +503,7 @@ int main(void)
         cmocka_unit_test(test_consistency__nothing_answers_before_l2),
         cmocka_unit_test(test_consistency__a_miss_costs_what_the_next_level_answers),
         cmocka_unit_test(test_consistency__a_second_constant_cache_is_larger_and_later),
-        cmocka_unit_test(test_consistency__tlb_levels_reach_farther_and_farther),
+        cmocka_unit_test(test_consistency__no_tlb_level_reaches_less_far_than_the_one_before),
         cmocka_unit_test(test_consistency__patterns_of_open_tlb_levels_are_none),
         cmocka_unit_test(test_consistency__an_entry_may_be_one_page),
         cmocka_unit_test(test_consistency__one_sm_is_no_side),

@@ -538,19 +538,25 @@ static uint32_t tlb_ways(const struct blind_tlb *tlb, size_t set)
     return tlb->ways[tlb->mask_count > 0 ? 0 : set];
 }
 
+/* With random victims or tree-PLRU some pages of a set that is too full miss, and not all. */
+static bool keeps_some(const struct blind_tlb *tlb)
+{
+    return tlb->policy != NULL &&
+           (strcmp(tlb->policy, "random") == 0 || strcmp(tlb->policy, "plru") == 0);
+}
+
 /*
  * Does this level answer any load of a chase that misses the one before it? Chases over a page of
  * each entry, or of every second, fourth and so on: of an LRU's sets, those with more entries than
- * ways miss all of them. Larger entries than those before answer in any case; and so does what is
- * behind one of which, with random victims or tree-PLRU, some pages of a full set miss and not all.
+ * ways miss all of them. Larger entries than those before answer in any case; and so does a level
+ * that keeps some of too many pages, or one behind such a level.
  */
 static bool ever_answers(const struct blind_tlb *before, const struct blind_tlb *tlb)
 {
     enum { STRIDES = 4, SETS = 4096 };
     uint64_t most = (uint64_t)blind_tlb_entries(before) + before->sets;
 
-    if (before->policy != NULL &&
-        (strcmp(before->policy, "random") == 0 || strcmp(before->policy, "plru") == 0))
+    if (keeps_some(before) || (keeps_some(tlb) && tlb->ways[0] > 1))
         return true;
     if (tlb->span_bytes != before->span_bytes || tlb->sets > SETS || before->sets > SETS)
         return true;
