@@ -99,35 +99,78 @@
 #define PB_TLB_MERGED_MAX 12
 
 /*
- * Policies by replay. Of the accesses this share may contradict the policy that is right (latencies
- * beside the noise; the ten shipped profiles: at most 1e-4 in all), and to be stated it must lead
- * every other one by so many accesses, since those of one chase depend on each other (a pass over
- * the lines of a set is the least that distinguishes two policies, up to 64 accesses), and by so
- * many times its own contradictions. Of the ten shipped profiles and the recorded H100s and H200s,
- * one seed each, no policy that was stated by these was wrong.
+ * Policies by replay. To be stated one must lead every other one by so many accesses, since those
+ * of one chase depend on each other (a pass over the lines of a set is the least that distinguishes
+ * two policies, up to 64 accesses), and by so many times its own contradictions. Of the ten shipped
+ * profiles and the recorded H100s and H200s, one seed each, no policy that was stated by these was
+ * wrong.
  */
-#define PB_POLICY_CONTRADICTED_SHARE 0.005
-#define PB_POLICY_LEAD_MIN           64
-#define PB_POLICY_LEAD_TIMES         5
+#define PB_POLICY_LEAD_MIN   64
+#define PB_POLICY_LEAD_TIMES 5
 
 /*
- * Below this chance, accesses that look like misses, or are slower than known ones, are more than
- * spikes: a device has some hundred such comparisons. Set on random devices.
+ * What counts as evidence, of caches and of all that is like them. Where nothing else is said, set
+ * on random devices; the values of the recorded H100s and H200s and of random devices 8900000 to
+ * 8900159 are as right as with a constant for each use. "Verified": on those recordings and
+ * 8900000 to 8900059, with another number.
  */
-#define PB_MISSES_BY_CHANCE 1e-3
 
 /*
- * A line that misses in more than so many quarters of the passes with one line more is background,
- * as the array itself overfills its set: half of all passes meet either of two sets, a line that is
- * always missing all of them. Set on random devices.
+ * Prior of what one case in twenty has (a prefetcher, lines that come and go in pairs, outliers at
+ * another rate than the reference's, an edge that is off), the share of loads that noise is at
+ * most, and the part of a sample beyond which accesses are none of its bulk. Verified: with 0.1 one
+ * size of an L2 is wrong.
  */
-#define PB_CACHE_BACKGROUND_QUARTERS 3
+#define PB_EXCEPTION 0.05
+
+/* What has a smaller share of the likelihood, or of all measurements, is no other possibility. */
+#define PB_POSSIBLE_SHARE 0.01
+
+/*
+ * Most of something: hits of a cached path, misses that an index explains, chases that it predicts,
+ * passes in which a line that is background misses, accesses of a kind that prevails. Misses that
+ * grow with less than this part of the footprint set in softly. Verified: the same verdicts with
+ * 0.8.
+ */
+#define PB_MOST 0.75
+
+/*
+ * Fewer pieces of evidence (places, gaps, misses, chases, SMs) may be as they are by chance.
+ * Verified: with 3 a recorded H100's L1 would have 69 sets.
+ */
+#define PB_FEW 4
+
+/* Pieces that depend on each other, as the accesses of a few chases do, weigh no more than this. */
+#define PB_PIECES_MAX 60
+
+/* Deviations of a mean that may be chance, in its standard deviations. */
+#define PB_SIGMAS 3.0
+
+/*
+ * Figures of one thing lie within this part of each other, or within so many cycles: SMs that are
+ * alike, shares of misses of one plateau, means of one kind of loads, with jitter and rounding.
+ */
+#define PB_ALIKE_SHARE  0.01
+#define PB_ALIKE_CYCLES 1.5
 
 /*
  * A miss takes what the next level answers in, within this part of it: SMs of an H200 lie up to 7%
- * apart, and slices of its L2 by 11%. What differs by more is another level.
+ * apart, and slices of its L2 by 11%. What differs by more is another level; what one SM told
+ * differs from all of them by half of it at most (H200s: 2.4%).
  */
 #define PB_NEXT_LEVEL_ALIKE 0.15
+
+/* Loads that look like what they are not are no more than this: random devices draw one in 200. */
+#define PB_SPIKES_MOST 0.005
+
+/* A miss looks like a hit by accident only: no noise makes loads faster. */
+#define PB_FAST_MISSES 2e-3
+
+/*
+ * Below this chance, accesses that look like misses, or are slower than known ones, are more than
+ * spikes: a device has some hundred such comparisons.
+ */
+#define PB_MISSES_BY_CHANCE 1e-3
 
 /*
  * A number of structure for which a smaller share of its evidence votes is none: of 250 random
@@ -135,5 +178,42 @@
  * times as much two, of 5,966 others 20.
  */
 #define PB_VOTES_LEAST 0.1
+
+/*
+ * Caches. Loads of one chase depend on each other more than the geometry's likelihood says: its
+ * logarithm counts for this part. Set on random devices, with the table of confidences. Verified:
+ * with 1 only the line of a recorded H100's L2, 64 to 256 bytes, seems certain.
+ */
+#define PB_CACHE_INDEPENDENCE 0.25
+
+/*
+ * What each doubling of the line away from the conflicts' stride, and beyond 128 bytes, costs in
+ * log likelihood: what all chases leave open, the battery's own search decides, and few caches have
+ * longer lines. Verified: with 8 the masks of a recorded H100's L1 are not stated.
+ */
+#define PB_CACHE_OTHER_LINE 16.0
+
+/*
+ * The edge of a sweep may be so many lines off: victims drawn by chance, and spikes. With four
+ * lines a recorded H100's L1 would have 47 sets, which explain all by chance.
+ */
+#define PB_CACHE_EDGE_LINES 2
+
+/*
+ * Sets of more lines are known of no cache that compares all of them at once. Without it a recorded
+ * H100's L1 would have 13 sets of 148 lines.
+ */
+#define PB_CACHE_WAYS_MOST 128
+
+/*
+ * Misses and passes by which all hypotheses are scored first, and by 16 times as many those that
+ * remain. It bounds the time only; verified: the same with four times as many.
+ */
+#define PB_CACHE_WORK 8192
+
+/*
+ * Passes repeat no better than within so many cycles a load; how well they do, those that fit show.
+ */
+#define PB_CACHE_PASS_CYCLES 0.1
 
 #endif

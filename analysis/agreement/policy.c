@@ -80,7 +80,7 @@ static double cost_of(const struct pb_agreement_counts *counts)
 {
     double open = (double)(counts->accesses - counts->agreed - counts->contradicted);
 
-    return (double)counts->contradicted + open * M_LN2 / -log(PB_POLICY_CONTRADICTED_SHARE);
+    return (double)counts->contradicted + open * M_LN2 / -log(PB_SPIKES_MOST);
 }
 
 static void state(struct pb_parameter *answer, const struct pb_agreement_counts *counts)
@@ -98,7 +98,7 @@ static void state(struct pb_parameter *answer, const struct pb_agreement_counts 
     least = counts[best].contradicted;
     lead = (uint64_t)(cost_of(&counts[next]) - cost_of(&counts[best]));
     if (counts[best].agreed == 0 ||
-        (double)least > PB_POLICY_CONTRADICTED_SHARE * (double)counts[best].accesses) {
+        (double)least > PB_SPIKES_MOST * (double)counts[best].accesses) {
         pb_parameter_set_none(
             answer,
             "unexplained: no policy explains the recorded chases: by the best one, %s, %llu of "

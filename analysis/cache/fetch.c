@@ -1,18 +1,13 @@
 /* Sector and prefetch by the likelihood of two cold passes; see fetch.h. */
 #include "analysis/cache/fetch.h"
 
-#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
+#include "analysis/cache/geometry.h"
+#include "analysis/constants.h"
 #include "analysis/trace.h"
 
-enum { FETCH_MAX = 4096, SECTOR_SHIFTS = 12 };
-
-/* Beta prior of accesses that a right hypothesis does not predict: one in 900 (geometry.c). */
-static const double wrong_prior = 0.5, right_prior = 200.0;
-
-/* Log prior of a prefetcher: one cache in twenty has one. */
-static const double prefetch_prior = -3.0;
+enum { FETCH_MAX = 4096 };
 
 /* How the accesses of cold passes compare with what a hypothesis predicts. */
 struct comparison {
@@ -50,12 +45,6 @@ static void compare(const struct pb_cache_level *level, const char *phase, uint6
             }
         }
     }
-}
-
-static double log_rate(size_t wrong, size_t count)
-{
-    return gsl_sf_lnbeta((double)wrong + wrong_prior, (double)(count - wrong) + right_prior) -
-           gsl_sf_lnbeta(wrong_prior, right_prior);
 }
 
 /* The commonest distance of misses of the cold pass; 0: there are no two. */
@@ -126,8 +115,9 @@ struct pb_fetch pb_fetch_find(const struct pb_cache_level *level)
                 continue;
             compare(level, "cold", sector, prefetch, &all);
             compare(level, "backward", sector, prefetch, &all);
-            likelihood = log_rate(all.misses_wrong, all.misses) +
-                         log_rate(all.hits_wrong, all.hits) + (prefetches ? prefetch_prior : 0.0);
+            likelihood = pb_geometry_log_noise(all.misses_wrong, all.misses) +
+                         pb_geometry_log_noise(all.hits_wrong, all.hits) +
+                         (prefetches ? log(PB_EXCEPTION) : 0.0);
             sum = likelihood > best ? sum * exp(best - likelihood) + 1.0
                                     : sum + exp(likelihood - best);
             if (likelihood <= best)

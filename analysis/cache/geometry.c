@@ -10,22 +10,6 @@
 #include "analysis/statistics/likelihood.h"
 #include "analysis/trace.h"
 
-/*
- * Prior of the rate at which loads contradict a right hypothesis: Beta(1/2, 200), a median of one
- * in 900. Spikes of the drawn devices are at most one load in 200.
- */
-static const double rate_prior_wrong = 0.5, rate_prior_right = 200.0;
-
-/* No more of the loads are noise than this: what contradicts more often contradicts. */
-static const double rate_most = 0.05;
-
-/* A miss looks like a hit by accident only: no noise makes loads faster. */
-static const double rate_of_fast_misses = 0.002;
-
-/* Of a pass that was recorded in pieces, each of which is another run, the same line may miss in
- * all or in none: what is lacking then says next to nothing. */
-static const double lacking_in_pieces = 0.1;
-
 void pb_cache_chases_clear(struct pb_cache_chases *chases)
 {
     free(chases->items);
@@ -215,8 +199,8 @@ static enum pb_status find_places(struct pb_cache_chases *chases, struct pb_erro
 
 enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err)
 {
-    size_t quarter = chases->of_kind[PB_CHASE_CONFLICT] / 4;
-    size_t count = chases->missing_count, least = PB_CACHE_BACKGROUND_QUARTERS * quarter + 1;
+    size_t count = chases->missing_count;
+    double most = PB_MOST * (double)chases->of_kind[PB_CHASE_CONFLICT];
     uint64_t *sorted = malloc((count + 1) * sizeof(*sorted));
 
     if (sorted == NULL)
@@ -226,7 +210,7 @@ enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && sorted[next] == sorted[i];)
             next++;
-        if (next - i >= least)
+        if ((double)(next - i) > most)
             sorted[chases->background_count++] = sorted[i];
     }
     chases->background = sorted;
@@ -285,18 +269,19 @@ static double log_beta_binomial(double count, double n, double a, double b)
     return gsl_sf_lnbeta(count + a, n - count + b) - gsl_sf_lnbeta(a, b);
 }
 
-/* Of loads that contradict. */
-static double log_noise(double wrong, double count)
+double pb_geometry_log_noise(size_t wrong, size_t count)
 {
-    if (wrong > rate_most * (count + rate_prior_right))
-        return wrong * log(rate_most) + (count - wrong) * log1p(-rate_most);
-    return log_beta_binomial(wrong, count, rate_prior_wrong, rate_prior_right);
+    double all = (double)count, right = 1.0 / PB_SPIKES_MOST;
+
+    if ((double)wrong > PB_EXCEPTION * (all + right)) /* what contradicts more often contradicts */
+        return (double)wrong * log(PB_EXCEPTION) + (all - (double)wrong) * log1p(-PB_EXCEPTION);
+    return log_beta_binomial((double)wrong, all, 0.5, right);
 }
 
 double pb_geometry_log_likelihood(const struct pb_geometry_fit *fit)
 {
-    return fit->open + log_noise((double)fit->hits_wrong, (double)fit->hits) +
-           log(rate_of_fast_misses) * (double)(fit->misses_wrong + fit->lacking);
+    return fit->open + pb_geometry_log_noise(fit->hits_wrong, fit->hits) +
+           log(PB_FAST_MISSES) * (double)(fit->misses_wrong + fit->lacking);
 }
 
 enum { NO_LINE = UINT32_MAX };
@@ -455,7 +440,7 @@ static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geom
 {
     bool is_whole = chase->kind == PB_CHASE_SWEEP;
     bool all_open = !is_whole || geometry->index == PB_INDEX_UNKNOWN;
-    double lacking;
+    size_t lacking;
 
     if (is_whole)
         fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, sets);
@@ -469,9 +454,10 @@ static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geom
         return;
     if (geometry->hides_misses && chase->misses > 0)
         return; /* what is lacking may have been prefetched */
-    lacking = (double)count_lacking(geometry, sets);
-    fit->lacking +=
-        (size_t)(chase->in_pieces && chase->misses > 0 ? lacking_in_pieces * lacking : lacking);
+    lacking = count_lacking(geometry, sets);
+    if (chase->in_pieces && chase->misses > 0 && lacking > 0)
+        lacking = 1; /* each is another run: the same line may miss in all or in none */
+    fit->lacking += lacking;
 }
 
 enum { CONFLICTS_MAX = 320 };

@@ -73,7 +73,8 @@ void pb_cache_chases_clear(struct pb_cache_chases *chases);
 enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err);
 bool pb_cache_chases_is_background(const struct pb_cache_chases *chases, uint64_t address);
 
-enum { PB_GEOMETRY_MASKS_MAX = 24 };
+/* No cache is known that has longer lines. */
+enum { PB_LINE_MAX = 1024, PB_GEOMETRY_MASKS_MAX = 24 };
 
 enum pb_geometry_index {
     PB_INDEX_UNKNOWN, /* any line may displace any other one; one set */
@@ -110,6 +111,9 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
                                  const struct pb_geometry *geometry, enum pb_chase_kind kind,
                                  uint64_t most_bytes, size_t every, struct pb_geometry_fit *fit,
                                  struct pb_error *err);
+
+/* Log likelihood of so many loads of a right hypothesis that contradict it, at no known rate. */
+double pb_geometry_log_noise(size_t wrong, size_t count);
 
 /* Of all that was added up. */
 double pb_geometry_log_likelihood(const struct pb_geometry_fit *fit);

@@ -18,13 +18,8 @@
 
 #include "analysis/cache/level.h"
 #include "analysis/cache/onset.h"
+#include "analysis/constants.h"
 #include "analysis/statistics/latency.h"
-
-/* A step between two footprints, of several lines, larger than this part leaves the size open. */
-static const double coarsest_step = 1.0 / 16.0;
-
-/* Passes repeat this well at least: of a pass's average, and in cycles. */
-static const double pass_noise = 0.002, pass_noise_cycles = 0.1;
 
 /* All sweep points of one carve-out: a unified L1 is smaller while shared memory records. */
 struct sweep {
@@ -103,7 +98,7 @@ static void find_passes_that_fit(const struct sweep *sweep, double reference,
     }
     model->pass_cycles = low <= high ? fmin(reference, high) : reference;
     model->pass_noise_cycles =
-        fmax(fmax(pass_noise_cycles, pass_noise * model->pass_cycles), high - low);
+        fmax(fmax(PB_CACHE_PASS_CYCLES, 0.002 * model->pass_cycles), high - low);
 }
 
 /*
@@ -251,7 +246,7 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
     else
         pb_parameter_set_none(all_miss,
                               "sweep too small: misses still grow at the largest footprint");
-    if (overflow - fits > fmax(coarsest_step * fits, (double)onset->stride_bytes)) {
+    if (overflow - fits > (double)onset->stride_bytes && fits <= PB_MOST * overflow) {
         pb_parameter_set_none(
             answer,
             "sweep resolution too coarse: misses begin somewhere between %.0f and %.0f bytes", fits,

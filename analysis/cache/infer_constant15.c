@@ -14,10 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/constants.h"
 #include "analysis/trace.h"
-
-/* Loads that take this part of an L2 hit, or more, are L2 hits. */
-static const double alike_share = 0.9;
 
 /* The largest array that was loaded, in bytes. */
 static uint64_t largest_chase(const struct pb_series *series)
@@ -69,7 +67,7 @@ static enum pb_status check_apart(const struct pb_case *at, struct pb_error *err
     const struct pb_parameter *own = pb_case_answer(at, "latency_cycles");
     double l2 = find_l2_cycles(at->parameters);
 
-    if (own->kind != PB_VALUE_NUMBER || own->numbers[0].high <= alike_share * l2)
+    if (own->kind != PB_VALUE_NUMBER || own->numbers[0].high <= (1.0 - PB_NEXT_LEVEL_ALIKE) * l2)
         return PB_OK;
     if (isnan(l2))
         return pb_fail(err, PB_NOT_FOUND,

@@ -23,45 +23,6 @@
 #include "analysis/constants.h"
 #include "analysis/statistics/likelihood.h"
 
-/*
- * Loads of one chase depend on each other more than the model says: log likelihoods count for a
- * quarter (calibrated: see docs/parameters.md).
- */
-static const double independence = 0.25;
-
-/* Where lines are prefetched, which of them were there before is not modelled. */
-static const double independence_prefetched = 0.004;
-
-/* A hypothesis whose share of the likelihood is above this belongs to the interval. */
-static const double possible_share = 0.01;
-
-/* An index that leaves more of the misses unexplained than this is none. */
-static const double unexplained_share = 0.25;
-
-/* Hypotheses of each line that are scored by all chases. */
-enum { FINALISTS = 4, PIECES_MAX = 60, FIRST_WORK = 8192, LAST_WORK = 262144 };
-
-/* Sets of more lines than this are known of no cache that compares all of them at once. */
-enum { COMPARED_AT_ONCE = 128 };
-
-/* Fewer places show no line; of lines that lack so many misses none is the cache's. */
-enum { PLACES_MIN = 5, LACKING_MIN = 4, LINE_MAX = 1024 };
-
-/* Of places: agreement of the rest of the evidence is not counted. */
-static const double line_agreement = 0.98;
-
-/*
- * Of places by noise, which come in pairs about a spike that joins a line's other sectors: prior
- * Beta(1/2, this) of their share. Of those about a spike alone all shares are possible.
- */
-static const double noise_prior_right = 9.5;
-
-/*
- * Where lines come and go in pairs, as L2's of H100s do in most runs: the share of places that lie
- * at even ones, and how often that is so. In five of six runs of two H100s 64 of 73 to 85 did.
- */
-static const double pairs_even = 0.75, pairs_prior = 0.1;
-
 /* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
 static const uint64_t least_sector_bytes = 32;
 
@@ -90,7 +51,7 @@ static void state_fetch(const struct pb_case *at, const struct pb_fetch *fetch)
     double bytes = (double)fetch->sector_bytes;
     struct pb_votes votes = {0, 0};
 
-    pb_votes_add_share(&votes, fetch->agreeing, fetch->predicted, PIECES_MAX / 2);
+    pb_votes_add_share(&votes, fetch->agreeing, fetch->predicted, PB_PIECES_MAX);
     for (size_t i = 0; i < 2; i++) {
         if (fetch->sector_bytes == 0)
             pb_parameter_set_none(both[i],
@@ -141,11 +102,7 @@ static enum pb_status add_score(const struct scene *scene, struct pb_hypothesis 
 /* Only so many of the conflicts that all hypotheses together take so many misses and passes. */
 static size_t every_of(const struct scene *scene, size_t work)
 {
-    enum { PASS_WORK = 8 }; /* of a pass without a miss */
-
-    return 1 +
-           (scene->chases.missing_count + PASS_WORK * scene->chases.of_kind[PB_CHASE_CONFLICT]) /
-               work;
+    return 1 + (scene->chases.missing_count + scene->chases.of_kind[PB_CHASE_CONFLICT]) / work;
 }
 
 /* Only the best few of each line. */
@@ -157,7 +114,7 @@ static void keep_finalists(struct pb_hypotheses *hypotheses)
     for (size_t i = 0; i < hypotheses->count; i++) {
         size_t *seen = &of_line[__builtin_ctzll(hypotheses->items[i].geometry.line_bytes)];
 
-        if (++*seen <= FINALISTS)
+        if (++*seen <= PB_FEW)
             hypotheses->items[kept++] = hypotheses->items[i];
     }
     hypotheses->count = kept;
@@ -204,7 +161,7 @@ static enum pb_status find_store(struct scene *scene, uint64_t least, struct pb_
                                               PB_CHASE_CONFLICT, UINT64_MAX, 1, &fit, err);
 
     wrong = fit.hits_wrong + fit.misses_wrong + fit.lacking;
-    scene->most_bytes = (double)wrong > unexplained_share * (double)misses ? least : UINT64_MAX;
+    scene->most_bytes = (double)wrong > (1.0 - PB_MOST) * (double)misses ? least : UINT64_MAX;
     return status;
 }
 
@@ -216,7 +173,7 @@ static void sort(struct pb_hypotheses *hypotheses)
 
 static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
 {
-    size_t every = every_of(scene, LAST_WORK);
+    size_t every = every_of(scene, 16 * PB_CACHE_WORK);
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < scene->hypotheses.count && status == PB_OK; i++) {
@@ -373,7 +330,7 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
                                                .index = PB_INDEX_MODULO,
                                                .sets = 1,
                                                .ways = UINT32_MAX}}; /* all misses are noise */
-    size_t every = every_of(scene, FIRST_WORK);
+    size_t every = every_of(scene, PB_CACHE_WORK);
     uint64_t least, most;
     enum pb_status status = pb_geometry_propose(&scene->chases, &scene->hints, hypotheses, err);
 
@@ -403,12 +360,10 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
 static double share_of(const struct pb_hypotheses *hypotheses,
                        uint64_t (*number)(const struct pb_geometry *), uint64_t value)
 {
-    double share =
-        hypotheses->items[0].geometry.prefetch_bytes > 0 ? independence_prefetched : independence;
     double best = hypotheses->items[0].log_likelihood, sum = 0.0, alike = 0.0;
 
     for (size_t i = 0; i < hypotheses->count; i++) {
-        double weight = exp(share * (hypotheses->items[i].log_likelihood - best));
+        double weight = exp(PB_CACHE_INDEPENDENCE * (hypotheses->items[i].log_likelihood - best));
 
         sum += weight;
         alike += number(&hypotheses->items[i].geometry) == value ? weight : 0.0;
@@ -456,7 +411,7 @@ static void state_number(struct pb_parameter *answer, const struct pb_hypotheses
     for (size_t i = 1; i < hypotheses->count; i++) {
         double other = (double)number(&hypotheses->items[i].geometry);
 
-        if (other == 0.0 || share_of(hypotheses, number, (uint64_t)other) < possible_share)
+        if (other == 0.0 || share_of(hypotheses, number, (uint64_t)other) < PB_POSSIBLE_SHARE)
             continue;
         estimate.low = fmin(estimate.low, other);
         estimate.high = fmax(estimate.high, other);
@@ -476,7 +431,7 @@ static bool is_open(const struct pb_hypotheses *hypotheses,
         uint64_t other = number(&hypotheses->items[i].geometry);
 
         is_other =
-            other != best && other != 0 && share_of(hypotheses, number, other) >= possible_share;
+            other != best && other != 0 && share_of(hypotheses, number, other) >= PB_POSSIBLE_SHARE;
     }
     return is_other;
 }
@@ -498,12 +453,10 @@ static void count_explained(const struct scene *scene, size_t *explained_out, si
 /* Bits that single pairs show are believed where noise makes so few pairs that none of them is. */
 static bool is_noise_rare(const struct scene *scene, size_t thin)
 {
-    enum { MANY_PAIRS = 100 };
-    static const double noise_share = 0.02;
     double noise = (double)scene->hypotheses.items[0].fit.hits_wrong;
     double pairs = (double)scene->chases.missing_count;
 
-    return pairs >= MANY_PAIRS && (double)thin * noise <= noise_share * pairs;
+    return (double)thin * (noise + 0.5) <= PB_POSSIBLE_SHARE * (pairs + 1.0);
 }
 
 static void state_masks(const struct pb_case *at, const struct scene *scene, double agreement)
@@ -595,7 +548,7 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
     double agreement;
 
     count_explained(scene, &explained, &all);
-    pb_votes_add_share(&votes, explained, all, PIECES_MAX);
+    pb_votes_add_share(&votes, explained, all, PB_PIECES_MAX);
     agreement = pb_votes_confidence(&votes);
     snprintf(
         method, sizeof(method),
@@ -650,9 +603,9 @@ static bool is_explained(const struct scene *scene, size_t *explained_out, size_
     count_explained(scene, explained_out, all_out);
     if (best->sets == 0 || *all_out == 0)
         return false;
-    if ((double)*explained_out < (1.0 - unexplained_share) * (double)*all_out)
+    if ((double)*explained_out < PB_MOST * (double)*all_out)
         return false;
-    return best->ways <= COMPARED_AT_ONCE || are_most_passes_full(scene, best->sets);
+    return best->ways <= PB_CACHE_WAYS_MOST || are_most_passes_full(scene, best->sets);
 }
 
 static size_t count_loads(const struct pb_cache_chases *chases)
@@ -668,7 +621,7 @@ static size_t count_loads(const struct pb_cache_chases *chases)
  * Of places only what lies within so many bytes counts, and each of these no more than so often:
  * sets repeat, and so do the ends of arrays.
  */
-enum { PLACES_UNIT = 4096, OFTEN = 4 };
+enum { PLACES_UNIT = 4096 };
 
 /* Where hits and misses meet in a pass: a multiple of its unit, the sector or the stride. */
 struct place {
@@ -757,7 +710,7 @@ static enum pb_status list_places(const struct pb_cache_chases *chases,
     for (size_t i = 0; i < count; i++) {
         of_place = i > 0 && places[i].at == last ? of_place + 1 : 1;
         last = places[i].at;
-        if (of_place <= OFTEN)
+        if (of_place <= PB_FEW)
             places[kept++] = places[i];
     }
     *places_out = (struct places){places, kept, unit};
@@ -805,7 +758,8 @@ static double likelihood_at(const struct places *places, uint64_t line, bool is_
 /*
  * Log likelihood of the places under a line, but for a constant. They are multiples of it, or of
  * the unit that they were seen in where that is longer, but for noise, which lies anywhere. Its
- * share is integrated out, of places by single sectors by itself.
+ * share is integrated out: of those that come in pairs about a spike that joins a line's other
+ * sectors it is an exception's on average; of those about a spike alone all shares are possible.
  */
 static double likelihood_of_lines(const struct places *places, uint64_t line, double even_share)
 {
@@ -813,7 +767,7 @@ static double likelihood_of_lines(const struct places *places, uint64_t line, do
     double sum = 0.0;
 
     for (int is_single = 0; is_single < 2; is_single++) {
-        double right = is_single ? 1.0 : noise_prior_right, total = -INFINITY;
+        double right = is_single ? 1.0 : 0.5 / PB_EXCEPTION - 0.5, total = -INFINITY;
 
         for (int i = 0; i < STEPS; i++) { /* by its root: Beta(1/2, right) */
             double root = (i + 0.5) / STEPS, noise = root * root;
@@ -827,11 +781,14 @@ static double likelihood_of_lines(const struct places *places, uint64_t line, do
     return sum;
 }
 
-/* The same where lines may come and go in pairs. */
+/*
+ * The same where lines may come and go in pairs, as L2's of H100s do in most runs: then most places
+ * lie at even ones. In five of six runs of two H100s 64 of 73 to 85 did.
+ */
 static double likelihood_of_places(const struct places *places, uint64_t line)
 {
     double single = likelihood_of_lines(places, line, 0.5);
-    double pairs = likelihood_of_lines(places, line, pairs_even) + log(pairs_prior);
+    double pairs = likelihood_of_lines(places, line, PB_MOST) + log(PB_EXCEPTION);
 
     return pb_add_likelihoods(single, pairs);
 }
@@ -867,12 +824,12 @@ static enum pb_status list_lines(const struct scene *scene, const struct places 
     enum pb_status status = PB_OK;
 
     *bound_out = 0;
-    for (uint64_t line = shortest; status == PB_OK && line <= LINE_MAX; line *= 2) {
+    for (uint64_t line = shortest; status == PB_OK && line <= PB_LINE_MAX; line *= 2) {
         struct pb_hypothesis hypothesis = {.geometry = {.line_bytes = line}};
         size_t lacking;
 
         status = count_lacking(scene, line, &lacking, err);
-        if (status == PB_OK && lacking >= LACKING_MIN && line > shortest) {
+        if (status == PB_OK && lacking >= PB_FEW && line > shortest) {
             *bound_out = line;
             break;
         }
@@ -911,7 +868,7 @@ static void state_line_of_strides(struct pb_parameter *answer, size_t places, ui
                                   uint64_t bound, bool is_prefetched)
 {
     double longest = (double)bound / 2.0;
-    struct pb_estimate line = {longest, (double)shortest, is_prefetched ? LINE_MAX : longest};
+    struct pb_estimate line = {longest, (double)shortest, is_prefetched ? PB_LINE_MAX : longest};
 
     if (bound > shortest)
         pb_parameter_set_number(answer, line, 0.5,
@@ -933,6 +890,7 @@ static void state_line_of_places(struct pb_parameter *answer, const struct pb_hy
 {
     uint64_t line = lines->items[0].geometry.line_bytes;
     size_t multiples = count_multiples(places, line);
+    struct pb_votes votes = {PB_PIECES_MAX, PB_PIECES_MAX}; /* their likelihood tells the rest */
     const char *why = NULL;
     char method[PB_MESSAGE_LENGTH];
     double low, high;
@@ -941,7 +899,7 @@ static void state_line_of_places(struct pb_parameter *answer, const struct pb_hy
              "%zu of %zu places where hits and misses meet are multiples of it; passes by longer "
              "strides exclude lines from %llu bytes on",
              multiples, places->count, (unsigned long long)bound);
-    state_number(answer, lines, line_of, line_agreement, method);
+    state_number(answer, lines, line_of, pb_votes_confidence(&votes), method);
     low = answer->numbers[0].low;
     high = answer->numbers[0].high;
     if (multiples < places->count) {
@@ -953,7 +911,7 @@ static void state_line_of_places(struct pb_parameter *answer, const struct pb_hy
         why = "less, since no pass has a shorter stride";
     }
     if (is_sector_open) {
-        high = (double)LINE_MAX;
+        high = (double)PB_LINE_MAX;
         why = "where lines are prefetched in part, places show the sector";
     }
     if (why != NULL)
@@ -972,7 +930,7 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
     bool is_sector_open = scene->hints.prefetch_bytes > 0;
     enum pb_status status = list_places(&scene->chases, &scene->hints, &places, err);
 
-    if (status == PB_OK && places.count < PLACES_MIN && scene->hints.prefetch_bytes > 0) {
+    if (status == PB_OK && places.count <= PB_FEW && scene->hints.prefetch_bytes > 0) {
         free(places.items); /* some prefetch at first use only */
         places.items = NULL;
         scene->hints.prefetch_bytes = 0;
@@ -984,7 +942,7 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
     line = lines.count > 0 ? lines.items[0].geometry.line_bytes : 0;
     if (line == shortest && are_misses_noise(scene))
         places.count = 0; /* all places are multiples of it */
-    if (status == PB_OK && (places.count < PLACES_MIN || line == 0)) {
+    if (status == PB_OK && (places.count <= PB_FEW || line == 0)) {
         state_line_of_strides(answer, places.count, shortest, bound, is_sector_open);
     } else if (status == PB_OK) {
         is_sector_open |= line == shortest && scene->hints.sector_bytes == 0;
@@ -1147,7 +1105,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "not recorded: no timed passes over one line more than fits");
-    if ((double)explained >= (1.0 - unexplained_share) * (double)all)
+    if ((double)explained >= PB_MOST * (double)all)
         return pb_fail(err, PB_NOT_FOUND,
                        "ambiguous: the best geometry predicts %zu of %zu misses, but too few lines "
                        "miss in each pass to distinguish its sets",

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analysis/constants.h"
 #include "analysis/statistics/latency.h"
 #include "analysis/statistics/modes.h"
 #include "analysis/trace.h"
@@ -30,13 +31,6 @@ static enum pb_status measure(const struct pb_series *series, const char *path, 
     pb_sample_clear(&cycles);
     return status;
 }
-
-/* What loads with and without their translation may differ by: in cycles, and in standard errors.
- */
-static const double alike_cycles = 1.5, alike_errors = 5.0;
-
-/* With fewer loads translated than this no kind of them is known to be. */
-static const double least_warm = 0.2;
 
 /* Half of what its quartiles add up to: what a quarter of the loads do does not move it. */
 static double midhinge(const struct pb_sample *sorted)
@@ -74,7 +68,7 @@ static double share_warm(const struct pb_sample *differences)
     double usual = midhinge(differences);
     size_t from, warm;
 
-    if (usual <= fmax(alike_cycles, alike_errors * error))
+    if (usual <= fmax(PB_ALIKE_CYCLES, PB_SIGMAS * error))
         return 1.0;
     pb_sorted_range(differences->values, differences->count, -INFINITY, usual / 2.0, &from, &warm);
     return (double)warm / (double)differences->count;
@@ -106,8 +100,10 @@ static enum pb_status find_translation(const struct pb_series *series,
     *translation_out = (struct translation){1.0, NAN, 0.0};
     if (status == PB_OK && differences.count > 0) {
         translation_out->warm = share_warm(&differences);
-        translation_out->untranslated_most = pb_quantile(first.values, first.count, 0.95);
-        translation_out->cost_most = pb_quantile(differences.values, differences.count, 0.95);
+        translation_out->untranslated_most =
+            pb_quantile(first.values, first.count, 1.0 - PB_EXCEPTION);
+        translation_out->cost_most =
+            pb_quantile(differences.values, differences.count, 1.0 - PB_EXCEPTION);
     }
     pb_sample_clear(&differences);
     pb_sample_clear(&first);
@@ -144,13 +140,13 @@ static enum pb_status are_mixed(const struct pb_series *series,
     struct pb_latency_estimate near;
     enum pb_status status = PB_OK;
 
-    *mixed_out = translation->warm < 1.0 && translation->warm >= least_warm;
+    *mixed_out = translation->warm < 1.0 && translation->warm >= 1.0 - PB_MOST;
     if (translation->warm == 1.0 || *mixed_out)
         return PB_OK;
     status = measure(series, NULL, "near", &near, err);
     if (status == PB_OK)
         *mixed_out = near.modes > 1 && near.mode_cycles[1] - near.mode_cycles[0] <=
-                                           translation->cost_most + alike_cycles;
+                                           translation->cost_most + PB_ALIKE_CYCLES;
     return status;
 }
 
@@ -182,9 +178,9 @@ static void withdraw_ambiguous_size(const struct pb_case *at, const struct trans
     static const char *const names[] = {"size_bytes", "full_miss_bytes", "miss_latency_cycles"};
     double misses = pb_parameters_number(at->parameters, "l2", "miss_latency_cycles");
 
-    if (translation->warm >= least_warm ||
+    if (translation->warm >= 1.0 - PB_MOST ||
         !isnan(pb_parameters_number(at->parameters, "l2", "set_count")) ||
-        !(misses <= translation->untranslated_most + alike_cycles))
+        !(misses <= translation->untranslated_most + PB_ALIKE_CYCLES))
         return;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct pb_parameter *answer = pb_parameters_find(at->parameters, "l2", names[i]);

@@ -24,22 +24,9 @@
 
 #include "analysis/cache/set_overflow.h"
 #include "analysis/confidence.h"
+#include "analysis/constants.h"
 
-/* Chases that the index must predict, and so many of each kind at least. */
-static const double predicted_share = 0.97;
-enum { WALKS_EACH = 4 };
-
-/* An index that is surer than this predicts, even if no chase overflows a set. */
-static const double least_confidence = 0.9;
-
-/* Other lines take no more than this of the store. */
-static const double taken_share = 1.0 / 64.0;
-
-/* So few misses in a pass may be spikes: these, and one in STRAY_SHARE. */
-enum { STRAYS = 3, STRAY_SHARE = 2048 };
-
-/* Chases of one array are no more independent than this. */
-enum { PIECES_MAX = 60, STARTS_MAX = 32 };
+enum { STARTS_MAX = 32 };
 
 /* One place where arrays began, by one path. */
 struct start {
@@ -117,7 +104,8 @@ static enum pb_status add_chase(const struct pb_point *point, const struct pb_ac
 {
     struct start *start = find_start(view, point->base_address, source);
     struct pb_tally tally = pb_classes_count(classes, chase);
-    bool misses = tally.misses > STRAYS + chase->count / STRAY_SHARE;
+    bool misses =
+        tally.misses >= PB_FEW + (size_t)(PB_NOISE_SPIKE_SHARE_MIN * (double)chase->count);
     struct pb_set_prediction prediction;
     enum pb_status status;
 
@@ -194,7 +182,7 @@ static double confidence_of(const struct view *view)
 {
     struct pb_votes votes = {0, 0};
 
-    pb_votes_add_share(&votes, view->predicted, view->chases, PIECES_MAX);
+    pb_votes_add_share(&votes, view->predicted, view->chases, PB_PIECES_MAX);
     return pb_votes_confidence(&votes);
 }
 
@@ -207,10 +195,10 @@ static uint64_t find_store(const struct view *view, const struct pb_estimate *on
 {
     uint64_t store = 0;
 
-    if ((view->overflowing < WALKS_EACH && !(view->index_confidence > least_confidence)) ||
-        view->predicted < WALKS_EACH + view->overflowing ||
-        (double)view->predicted < predicted_share * (double)view->chases ||
-        (double)view->full_least < (1.0 - taken_share) * onset->high)
+    if ((view->overflowing < PB_FEW && !(view->index_confidence > PB_MOST)) ||
+        view->predicted < PB_FEW + view->overflowing ||
+        (double)view->predicted < PB_MOST * (double)view->chases ||
+        (double)view->full_least < (1.0 - PB_ALIKE_SHARE) * onset->high)
         return 0;
     for (size_t i = 0; i < view->start_count; i++) {
         const struct start *start = &view->starts[i];

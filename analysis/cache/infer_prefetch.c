@@ -28,22 +28,9 @@
 #include <string.h>
 
 #include "analysis/confidence.h"
+#include "analysis/constants.h"
 #include "analysis/statistics/sample.h"
 #include "analysis/trace.h"
-
-enum { LOADS_MIN = 32, GAPS_MIN = 4, PIECES_MAX = 30 };
-
-/* Every load misses, but for outliers, where more than this share do. */
-static const double all_miss = 0.9;
-
-/* A miss is slower than a hit by at least this part, or the two cannot be told apart. */
-static const double least_contrast = 0.2;
-
-/* Misses spread over at least this part of what they take. */
-static const double miss_margin = 0.1;
-
-/* Of a cache's size; less than this is said in bytes alone. */
-static const double least_share = 0.01;
 
 /* Which loads fill the row's cache, and what a hit and a miss of it take. */
 struct filling {
@@ -79,7 +66,7 @@ static enum pb_status open_filling(const struct pb_case *at, struct filling *fil
         return pb_fail(err, PB_NOT_FOUND, "depends on the latency of %s, which is undetermined",
                        hit > 0.0 ? filling.below : filling.memory);
     miss = below->numbers[0].low; /* the nearest of several places */
-    if (!(miss > (1.0 + least_contrast) * hit))
+    if (!(miss > (1.0 + PB_NEXT_LEVEL_ALIKE) * hit))
         return pb_fail(err, PB_NOT_FOUND,
                        "not observable: hits of %.0f and misses of %.0f cycles are too alike", hit,
                        miss);
@@ -108,7 +95,7 @@ static const struct pb_point *find_chase(const struct pb_series *series,
     while ((point = pb_point_next(series, &pick, &at)) != NULL)
         if (point->stride_bytes >= least_bytes && point->stride_bytes > 0 &&
             (after == NULL || is_finer(after, point)) &&
-            pb_point_accesses(series, point).count >= LOADS_MIN &&
+            pb_point_accesses(series, point).count >= PB_FEW &&
             (found == NULL || is_finer(point, found)))
             found = point;
     return found;
@@ -136,14 +123,14 @@ static enum pb_status measure_fetch(const struct pb_series *series, const struct
                        filling->path);
     chase = pb_point_accesses(series, point);
     share = (double)count_misses(&chase, filling->border_cycles) / (double)chase.count;
-    if (share * (double)chase.count < GAPS_MIN)
+    if (share * (double)chase.count < PB_FEW)
         return pb_fail(err, PB_NOT_FOUND,
                        "inconsistent: only %.0f of %zu cold loads at random miss",
                        share * (double)chase.count, chase.count);
     /* a power of two: outliers move the share a little */
-    fetch = (double)point->stride_bytes * (share > all_miss ? 1.0 : exp2(round(-log2(share))));
+    fetch = (double)point->stride_bytes * (share > PB_MOST ? 1.0 : exp2(round(-log2(share))));
     *fetch_out = (struct pb_estimate){fetch, fetch, fetch};
-    if (share > all_miss)
+    if (share > PB_MOST)
         fetch_out->low = fmin(fetch, 1.0); /* smaller steps were not taken */
     return PB_OK;
 }
@@ -165,8 +152,7 @@ static enum pb_status measure_misses(const struct pb_series *series, const struc
     if (status == PB_OK)
         status = pb_sample_sorted(&misses, &sorted, err);
     if (status == PB_OK) {
-        margin = fmax(3.0 * pb_interquartile_range(sorted.values, sorted.count),
-                      miss_margin * pb_quantile(sorted.values, sorted.count, 0.5));
+        margin = PB_NEXT_LEVEL_ALIKE * pb_quantile(sorted.values, sorted.count, 0.5);
         miss_out->low =
             fmax(pb_quantile(sorted.values, sorted.count, 0.25) - margin, filling->border_cycles);
         miss_out->high = pb_quantile(sorted.values, sorted.count, 0.75) + margin;
@@ -234,7 +220,7 @@ static enum pb_status choose_gaps(const struct pb_series *series, const struct f
             status = measure_misses(series, filling, &miss, err);
         if (status == PB_OK)
             status = collect_gaps(series, point, filling, &miss, gaps_out, err);
-        if (status != PB_OK || gaps_out->bytes.count >= GAPS_MIN)
+        if (status != PB_OK || gaps_out->bytes.count >= PB_FEW)
             return status;
         pb_sample_clear(&gaps_out->bytes);
         *endless_bytes_out = fmax(*endless_bytes_out, (double)point->footprint_bytes);
@@ -247,7 +233,7 @@ static enum pb_status choose_gaps(const struct pb_series *series, const struct f
                    "sweep too small: no end of the prefetched range: of %llu loads in steps of "
                    "%llu bytes fewer than %d miss",
                    (unsigned long long)last->count, (unsigned long long)last->stride_bytes,
-                   GAPS_MIN + 1);
+                   PB_FEW + 1);
 }
 
 /* PB_NOT_FOUND: the misses of a wider stride than the finest tell no one distance. */
@@ -256,12 +242,12 @@ static enum pb_status check_wide(const struct gaps *gaps, double gap, size_t agr
 {
     double stride = (double)gaps->point->stride_bytes;
 
-    if (gap * (GAPS_MIN + 1) < endless_bytes)
+    if (gap * (PB_FEW + 1) < endless_bytes)
         return pb_fail(
             err, PB_NOT_FOUND,
             "ambiguous: no prefetch at this stride: steps of %.0f bytes miss every %.0f bytes, "
             "smaller ones fewer than %d times in %.0f",
-            stride, gap, GAPS_MIN + 1, endless_bytes);
+            stride, gap, PB_FEW + 1, endless_bytes);
     if (endless_bytes > 0.0 && 2 * agreeing <= gaps->bytes.count)
         return pb_fail(err, PB_NOT_FOUND,
                        "ambiguous: misses in steps of %.0f bytes lie %.0f to %.0f bytes apart: no "
@@ -282,7 +268,7 @@ static void describe_share(const struct pb_case *at, double ahead, char *text, s
     double cache = pb_parameters_number(at->parameters, at->inference->memory, "size_bytes");
 
     text[0] = '\0';
-    if (ahead > least_share * cache)
+    if (ahead > PB_ALIKE_SHARE * cache)
         snprintf(text, size, "; %.0f%% of the cache's %.0f bytes", 100.0 * ahead / cache, cache);
 }
 
@@ -293,7 +279,7 @@ static enum pb_status state_ahead(const struct pb_case *at, const struct gaps *g
     const struct pb_sample *bytes = &gaps->bytes;
     double gap = pb_quantile(bytes->values, bytes->count, 0.5);
     double stride = (double)gaps->point->stride_bytes;
-    double high = gaps->miss_share > all_miss ? 0.0 : fmax(gap - fetch, 0.0);
+    double high = gaps->miss_share > PB_MOST ? 0.0 : fmax(gap - fetch, 0.0);
     double low = stride > fetch ? fmax(high - stride + fetch, 0.0) : high;
     double ahead = endless_bytes > 0.0 ? (low + high) / 2.0 : high;
     struct pb_votes votes = {0, 0};
@@ -305,7 +291,7 @@ static enum pb_status state_ahead(const struct pb_case *at, const struct gaps *g
     status = check_wide(gaps, gap, end - first, endless_bytes, err);
     if (status != PB_OK)
         return status;
-    pb_votes_add_share(&votes, end - first, bytes->count, PIECES_MAX);
+    pb_votes_add_share(&votes, end - first, bytes->count, PB_PIECES_MAX);
     describe_share(at, ahead, share, sizeof(share));
     pb_parameter_set_number(
         pb_case_answer(at, "prefetch_bytes"), (struct pb_estimate){ahead, low, high},

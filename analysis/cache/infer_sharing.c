@@ -16,13 +16,9 @@
 #include <string.h>
 
 #include "analysis/confidence.h"
+#include "analysis/constants.h"
 #include "analysis/statistics/classes.h"
 #include "analysis/trace.h"
-
-/* Of the hits of a shared cache; half as many is an open question. */
-static const double most_share = 0.8, least_share = 0.2;
-
-enum { PIECES_MAX = 30 };
 
 static const struct {
     const char *memory, *path;
@@ -121,17 +117,17 @@ static enum pb_status compare_others(const struct view *view, const char *phase,
 
         if (isnan(share) || strcmp(ways[i].path, view->path) == 0)
             continue;
-        if (share > least_share && share < most_share)
+        if (share > 1.0 - PB_MOST && share < PB_MOST)
             return pb_fail(err, PB_NOT_FOUND,
                            "ambiguous: %.0f%% of the lines %s %s, between what one cache and what "
                            "two caches show",
                            100.0 * share, what, ways[i].path);
         share = fmin(1.0, fmax(0.0, share));
         vote = fmax(share, 1.0 - share) * (double)view->loads;
-        pb_votes_add_share(&others->votes, (size_t)vote, view->loads, PIECES_MAX);
+        pb_votes_add_share(&others->votes, (size_t)vote, view->loads, PB_PIECES_MAX);
         snprintf(others->shares + told, sizeof(others->shares) - told, "%s%.0f%% after %s",
                  told > 0 ? ", " : "", 100.0 * share, ways[i].path);
-        if ((share >= most_share) == is_one_there)
+        if ((share >= PB_MOST) == is_one_there)
             snprintf(others->list + used, sizeof(others->list) - used, "%s%s", used > 0 ? " " : "",
                      ways[i].memory);
     }
@@ -155,7 +151,7 @@ static enum pb_status infer_room(const struct pb_case *at, const struct view *vi
 
     if (isnan(own))
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no pass that evicts lines");
-    if (own > least_share)
+    if (own > 1.0 - PB_MOST)
         return pb_fail(err, PB_NOT_FOUND,
                        "inconsistent: more lines loaded by %s itself do not evict its own lines",
                        view->path);

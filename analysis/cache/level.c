@@ -13,9 +13,6 @@ static const struct pb_level_path ways[] = {
     {"constant_l1", "constant", NULL},     {"constant_l15", "constant", NULL},
 };
 
-/* Loads of a cached path are faster than those past the cache this often; 1/2 if there is none. */
-static const double cached_probability = 0.75;
-
 static const struct pb_level_path *find_way(const char *memory)
 {
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
@@ -35,9 +32,8 @@ static enum pb_status check_cached(struct pb_cache_level *level, struct pb_error
         status = pb_sample_sorted(&level->past, &past_sorted, err);
     if (status == PB_OK)
         status = pb_sample_sorted(&level->hits, &hits_sorted, err);
-    if (status == PB_OK &&
-        pb_probability_less(hits_sorted.values, hits_sorted.count, past_sorted.values,
-                            past_sorted.count) < cached_probability)
+    if (status == PB_OK && pb_probability_less(hits_sorted.values, hits_sorted.count,
+                                               past_sorted.values, past_sorted.count) < PB_MOST)
         status = pb_fail(err, PB_NOT_FOUND,
                          "not applicable: not cached before L2: loads by path %s take %.0f cycles, "
                          "loads that bypass L1 %.0f",
@@ -90,7 +86,8 @@ static enum pb_status collect_slowest(const struct pb_cache_level *level,
     for (size_t at = 0; most > 0.0 && (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
         struct pb_accesses accesses = pb_point_accesses(level->series, point);
 
-        if (!is_steady(point) || slow_share(level->series, point, hit.high) < 0.9 * most)
+        if (!is_steady(point) ||
+            slow_share(level->series, point, hit.high) < (1.0 - PB_EXCEPTION) * most)
             continue;
         status = pb_sample_reserve(&slow, accesses.count, err);
         if (status != PB_OK) {

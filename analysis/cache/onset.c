@@ -1,24 +1,11 @@
 /* The change point of a sweep; quadratic in the number of its points, of which there are few. */
 #include "analysis/cache/onset.h"
 
+#include <float.h>
 #include <math.h>
 
+#include "analysis/constants.h"
 #include "analysis/statistics/likelihood.h"
-
-/* Chance that the outliers do not keep to the rate that is expected of them. */
-static const double rate_exception = 0.1;
-
-/* No kind of access is rarer than this for certain. */
-static const double least_rate = 1e-9;
-
-/* Misses growing with less than this part of the footprint's growth set in softly. */
-static const double soft_share = 0.8;
-
-/* An edge with less than this share of the likelihood is no other possibility. */
-static const double possible_share = 0.01;
-
-/* Shares of misses this near to each other are one plateau. */
-static const double plateau_tolerance = 0.01;
 
 /* Strays by accesses over the reference and the points that fit. */
 static struct pb_tally tally_fitting(const struct pb_sweep_point *points, size_t fitting,
@@ -64,7 +51,7 @@ static struct outlier_rates rates_of(const struct pb_sweep_point *points, size_t
     double counted = ((double)fitting.misses + 0.5) / ((double)fitting.accesses + 1.0);
 
     return (struct outlier_rates){
-        isnan(model->outlier_rate) ? counted : fmax(model->outlier_rate, least_rate), counted};
+        isnan(model->outlier_rate) ? counted : fmax(model->outlier_rate, DBL_EPSILON), counted};
 }
 
 /* Over both rates. A rate taken from the points themselves is charged for that (Schwarz). */
@@ -74,8 +61,8 @@ static double cut_likelihood(const struct pb_sweep_point *points, size_t count, 
     struct outlier_rates rates = rates_of(points, cut, model);
     double accesses = (double)tally_fitting(points, cut, model).accesses;
     double expected =
-        log(1.0 - rate_exception) + rate_likelihood(points, count, cut, model, rates.expected);
-    double counted = log(rate_exception) - 0.5 * log(fmax(accesses, 1.0)) +
+        log(1.0 - PB_EXCEPTION) + rate_likelihood(points, count, cut, model, rates.expected);
+    double counted = log(PB_EXCEPTION) - 0.5 * log(fmax(accesses, 1.0)) +
                      rate_likelihood(points, count, cut, model, rates.counted);
 
     return pb_add_likelihoods(expected, counted);
@@ -123,14 +110,14 @@ static void find_bounds(const struct pb_sweep_point *points, size_t count, size_
     onset->most_bytes = onset->overflow_bytes - onset->stride_bytes;
     if (onset->most_bytes < onset->fits_bytes)
         onset->most_bytes = onset->fits_bytes;
-    if (onset->posterior > 1.0 - possible_share) /* then no other one has so much */
+    if (onset->posterior > 1.0 - PB_POSSIBLE_SHARE) /* then no other one has so much */
         return;
     for (size_t cut = 1; cut < count; cut++) {
         uint64_t fits = points[cut - 1].footprint_bytes, overflow = points[cut].footprint_bytes;
 
         if (!is_cut(points, count, cut) ||
             onset->posterior * exp(cut_likelihood(points, count, cut, model) - most) <
-                possible_share)
+                PB_POSSIBLE_SHARE)
             continue;
         if (fits < onset->least_bytes)
             onset->least_bytes = fits;
@@ -144,7 +131,7 @@ static double margin_of(const struct pb_sweep_point *point, const struct pb_swee
                         const struct outlier_rates *rates, const struct pb_sweep_edge *edge)
 {
     double expected = pb_sweep_log_fits(point, model, rates->expected);
-    double counted = pb_sweep_log_fits(point, model, rates->counted) + log(rate_exception);
+    double counted = pb_sweep_log_fits(point, model, rates->counted) + log(PB_EXCEPTION);
 
     return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge);
 }
@@ -180,8 +167,8 @@ static double tolerance_of(const struct pb_sweep_point *point, const struct pb_s
     double noise =
         pb_sweep_is_pass(point) ? model->pass_noise_cycles / model->miss_penalty_cycles : 0.0;
 
-    return fmin(plateau_tolerance,
-                fmax(fmax(plateau_tolerance * pb_sweep_share(plateau, model), one_miss), noise));
+    return fmin(PB_ALIKE_SHARE,
+                fmax(fmax(PB_ALIKE_SHARE * pb_sweep_share(plateau, model), one_miss), noise));
 }
 
 /*
@@ -287,7 +274,7 @@ static bool is_soft(const struct pb_sweep_point *points, size_t count, size_t cu
         sum += share / (way * pb_sweep_share(&points[half], model));
         seen++;
     }
-    return seen >= 2 && sum / (double)seen < soft_share;
+    return seen >= 2 && sum / (double)seen < PB_MOST;
 }
 
 enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,

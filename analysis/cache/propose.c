@@ -1,28 +1,22 @@
 /* Proposing geometries; see propose.h. */
 #include "analysis/cache/propose.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/constants.h"
+
 enum {
     LINE_MIN = 32,
-    LINE_MAX = 1024,
     SECTOR_MAX = 128, /* where no cold pass shows it; no cache is known that fetches more at once */
     WAYS_MAX = 1024,
     SETS_MAX = 1 << 16,
     BITS_MAX = 18, /* of a transform: 2^18 masks */
-    SHARES = 8,    /* of noise that are tried, doubling from the first */
     BASES_MAX = 24,
-    LINE_COUNTS = 12,
-    EDGE_LINES = 2 /* the edge may be so many lines off: victims drawn by chance, and spikes */
+    LINE_COUNTS = 12
 };
-
-/* Log prior of every doubling of the line away from the conflicts' stride. */
-static const double other_line = 16.0;
-
-/* The least share of noisy pairs that is tried. */
-static const double first_noise_share = 0.003;
 
 void pb_hypotheses_clear(struct pb_hypotheses *hypotheses)
 {
@@ -67,9 +61,7 @@ enum pb_status pb_hypotheses_add(struct pb_hypotheses *hypotheses,
 
 double pb_geometry_prior_of_line(uint64_t line_bytes)
 {
-    static const double longer = -16.0;
-
-    return line_bytes > 128 ? longer * log2((double)line_bytes / 128.0) : 0.0;
+    return line_bytes > 128 ? -PB_CACHE_OTHER_LINE * log2((double)line_bytes / 128.0) : 0.0;
 }
 
 static bool is_conflict(const struct pb_cache_chase *chase)
@@ -393,8 +385,9 @@ static enum pb_status propose_masks(const struct pb_cache_chases *chases, const 
     geometry.sets = (uint64_t)1 << geometry.mask_count;
     if (geometry.mask_count == 0 || geometry.sets > SETS_MAX)
         return PB_OK;
-    log_prior = prior_of_masks(geometry.masks, geometry.mask_count, space->bits) -
-                other_line * fabs(log2((double)geometry.line_bytes / (double)stride_of(chases)));
+    log_prior =
+        prior_of_masks(geometry.masks, geometry.mask_count, space->bits) -
+        PB_CACHE_OTHER_LINE * fabs(log2((double)geometry.line_bytes / (double)stride_of(chases)));
     for (size_t i = 0; i < geometry.mask_count; i++) /* plain modulo: proposed as such */
         if (geometry.masks[i] != geometry.line_bytes << i)
             break;
@@ -485,6 +478,7 @@ static bool drop_mask(const struct pb_cache_chases *chases, uint64_t array_bytes
 {
     size_t *ways = count_ways(chases, array_bytes, space, basis), broken = 0, common = 0, kept = 0;
     size_t all = (size_t)1 << basis->count, given_up;
+    double usual;
     bool drops;
 
     if (ways == NULL)
@@ -493,8 +487,10 @@ static bool drop_mask(const struct pb_cache_chases *chases, uint64_t array_bytes
         broken += ways[way];
         common = common == 0 || ways[way] > ways[common] ? way : common;
     }
-    drops = basis->count > 1 && ways[common] > 2 &&
-            (double)ways[common] > 3.0 * (double)broken / (double)(all - 1);
+    usual = (double)(broken - ways[common] + 1) / (double)(all - 1);
+    drops =
+        basis->count > 1 && ways[common] > 0 &&
+        (double)all * gsl_cdf_poisson_Q((unsigned)ways[common] - 1, usual) < PB_MISSES_BY_CHANCE;
     free(ways);
     if (!drops)
         return false;
@@ -516,9 +512,9 @@ static size_t find_bases(const struct pb_cache_chases *chases, uint64_t array_by
 
     if (space->pairs == 0)
         return 0;
-    for (int step = 0; step < SHARES && count < BASES_MAX; step++) {
+    for (double share = 0.0; share < 0.5 && count < BASES_MAX;
+         share = share == 0.0 ? PB_SPIKES_MOST : 2.0 * share) {
         size_t before = basis.count;
-        double share = step == 0 ? 0.0 : ldexp(first_noise_share, step - 1);
         double least = (1.0 - 2.0 * share) * (double)space->pairs;
 
         for (uint32_t mask = 1; mask < masks; mask++)
@@ -543,9 +539,9 @@ static size_t list_lines(const struct pb_geometry_hints *hints, const struct arr
 
     uint64_t fits = hints->fits_bytes / line_bytes;
 
-    for (uint64_t more = 0; fits > 0 && more <= EDGE_LINES; more++)
+    for (uint64_t more = 0; fits > 0 && more <= PB_CACHE_EDGE_LINES; more++)
         lines[count++] = fits + more;
-    for (uint64_t less = 1; fits > less && less <= EDGE_LINES; less++)
+    for (uint64_t less = 1; fits > less && less <= PB_CACHE_EDGE_LINES; less++)
         lines[count++] = fits - less;
     for (size_t i = 0; i < arrays->count && count < LINE_COUNTS; i++) {
         bool is_known = arrays->bytes[i] < line_bytes;
@@ -573,7 +569,8 @@ static enum pb_status propose_line(const struct pb_cache_chases *chases, const s
     enum pb_status status = PB_OK;
 
     /* what all chases leave open between two lines, the battery's own search decides */
-    double log_prior = -other_line * fabs(log2((double)line_bytes / (double)stride_of(chases)));
+    double log_prior =
+        -PB_CACHE_OTHER_LINE * fabs(log2((double)line_bytes / (double)stride_of(chases)));
     struct pb_hypothesis none = {.geometry = geometry}; /* any line may displace any other one */
 
     none.geometry.index = PB_INDEX_UNKNOWN;
@@ -582,8 +579,8 @@ static enum pb_status propose_line(const struct pb_cache_chases *chases, const s
     none.log_likelihood = log_prior;
     status = pb_hypotheses_add(hypotheses, &none, err);
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        status =
-            propose_modulos(geometry, lines[i], log_prior - 3.0 * (double)(i > 0), hypotheses, err);
+        status = propose_modulos(geometry, lines[i],
+                                 log_prior + (double)(i > 0) * log(PB_EXCEPTION), hypotheses, err);
     for (size_t i = 0; i < base_count && status == PB_OK; i++)
         status =
             propose_xor(chases, space, &bases[i], arrays, geometry, lines, count, hypotheses, err);
@@ -609,7 +606,7 @@ enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
             if (status == PB_OK)
                 count = find_bases(chases, arrays.bytes[k], &space, bases);
         }
-        for (uint64_t line = least; line <= LINE_MAX && status == PB_OK; line *= 2) {
+        for (uint64_t line = least; line <= PB_LINE_MAX && status == PB_OK; line *= 2) {
             struct pb_geometry_hints known = *hints;
 
             known.hides_misses = hints->prefetch_bytes > 0;

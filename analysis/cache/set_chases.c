@@ -4,13 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/constants.h"
 #include "analysis/trace.h"
-
-/* Hits that look like misses, by accesses, at most. */
-static const double outliers_at_most = 0.002;
-
-/* Lines of the set miss so many times as often as others may, where its ways are not known. */
-enum { CLEARLY = 4 };
 
 void pb_set_chases_clear(struct pb_set_chases *chases)
 {
@@ -179,7 +174,7 @@ static void keep_lines(struct pb_set_chases *chases, const size_t *again, size_t
 static size_t find_foreign(const struct pb_set_chases *chases, const size_t *ascending, size_t ways)
 {
     size_t by_chance =
-        1 + (size_t)(outliers_at_most * (double)chases->access_count / (double)chases->line_count);
+        1 + (size_t)(PB_SPIKES_MOST * (double)chases->access_count / (double)chases->line_count);
     size_t foreign = 0;
 
     if (ways > 0)
@@ -188,7 +183,7 @@ static size_t find_foreign(const struct pb_set_chases *chases, const size_t *asc
         foreign++;
     if (foreign == 0 || foreign == chases->line_count || ascending[foreign - 1] > by_chance)
         return SIZE_MAX;
-    if (ascending[foreign] < (ways > 0 ? 1 : CLEARLY) * (ascending[foreign - 1] + 1))
+    if (ascending[foreign] < (ways > 0 ? 1 : PB_FEW) * (ascending[foreign - 1] + 1))
         return SIZE_MAX;
     return ascending[foreign - 1];
 }

@@ -5,14 +5,7 @@
 #include <math.h>
 
 #include "analysis/confidence.h"
-
-/* SMs that differ by no more than this are alike; blocks of them vote, by this or so many cycles.
- */
-static const double alike_share = 0.01, alike_cycles = 0.5;
-enum { ACCESSES_MIN = 4 };
-
-/* Loads slower than the quickest quarter by more than this come from the far side of L2. */
-static const double near_factor = 1.25;
+#include "analysis/constants.h"
 
 void pb_sm_latencies_add(struct pb_sm_latencies *latencies, size_t block, double cycles)
 {
@@ -25,7 +18,7 @@ void pb_sm_latencies_add(struct pb_sm_latencies *latencies, size_t block, double
 double pb_sm_latencies_confidence(const struct pb_sm_latencies *latencies, double less,
                                   double cycles)
 {
-    double most = fmax(alike_cycles, alike_share * cycles);
+    double most = fmax(PB_ALIKE_CYCLES, PB_ALIKE_SHARE * cycles);
     struct pb_votes votes = {0, 0};
 
     for (size_t block = 0; block < PB_SM_LATENCIES_BLOCKS; block++)
@@ -38,7 +31,7 @@ double pb_sm_latencies_confidence(const struct pb_sm_latencies *latencies, doubl
 /* How many of the sorted loads come from the near side. */
 static size_t count_near(const struct pb_sample *sorted)
 {
-    double most = near_factor * pb_quantile(sorted->values, sorted->count, 0.25);
+    double most = (1.0 + PB_NEXT_LEVEL_ALIKE) * pb_quantile(sorted->values, sorted->count, 0.25);
     size_t first, end;
 
     pb_sorted_range(sorted->values, sorted->count, -INFINITY, most, &first, &end);
@@ -59,7 +52,7 @@ static enum pb_status middle_mean(const struct pb_accesses *accesses, size_t fir
         status = pb_sample_sorted(&cycles, &sorted, err);
     if (status == PB_OK)
         count = near ? count_near(&sorted) : sorted.count;
-    *mean_out = count < ACCESSES_MIN
+    *mean_out = count < PB_FEW
                     ? NAN
                     : gsl_stats_mean(sorted.values + count / 4, 1, count - 2 * (count / 4));
     pb_sample_clear(&sorted);
@@ -71,10 +64,10 @@ bool pb_sm_latencies_differs(const struct pb_sm_latencies *latencies)
 {
     double low, high;
 
-    if (latencies->sms.count < PB_SM_LATENCIES_SMS_MIN)
+    if (latencies->sms.count < PB_FEW)
         return false;
     gsl_stats_minmax(&low, &high, latencies->sms.values, 1, latencies->sms.count);
-    return high - low > alike_share * low;
+    return high - low > PB_ALIKE_SHARE * low;
 }
 
 /*

@@ -1,19 +1,14 @@
 /* The likelihoods of a footprint sweep; see sweep.h. */
 #include "analysis/cache/sweep.h"
 
+#include <float.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* Share of measurements that something outside the device disturbed. */
-static const double disturbed = 0.01;
-
-/* Nothing is impossible: keeps logarithms finite. */
-static const double least_chance = 1e-9;
-
-/* An overflowing pass without a single miss: only if the classes fail. */
-static const double silent_overflow = 1e-3;
+#include "analysis/cache/geometry.h"
+#include "analysis/constants.h"
 
 static int by_footprint(const void *a, const void *b)
 {
@@ -58,8 +53,8 @@ double pb_tally_log_poisson(const struct pb_tally *tally, double rate)
 
 static double trace_fits(const struct pb_sweep_point *point, double rate)
 {
-    return log((1.0 - disturbed) * exp(pb_tally_log_poisson(&point->tally, rate)) +
-               disturbed * any_number((double)point->tally.misses + 1.0));
+    return log((1.0 - PB_POSSIBLE_SHARE) * exp(pb_tally_log_poisson(&point->tally, rate)) +
+               PB_POSSIBLE_SHARE * any_number((double)point->tally.misses + 1.0));
 }
 
 /*
@@ -74,13 +69,12 @@ static double silence_of(const struct pb_sweep_point *point, const struct pb_swe
     double excess = (double)over_bytes / (double)point->stride_bytes;
 
     return point->in_pieces || point->coverage < 1.0 ? 1.0 / (1.0 + point->coverage * excess)
-                                                     : silent_overflow;
+                                                     : PB_FAST_MISSES;
 }
 
 double pb_sweep_unit_bytes(const struct pb_sweep_point *points, size_t count,
                            const struct pb_sweep_model *model)
 {
-    static const double longest_line = 512.0;
     double unit = 0.0;
 
     for (size_t i = 0; i < count; i++) {
@@ -89,7 +83,7 @@ double pb_sweep_unit_bytes(const struct pb_sweep_point *points, size_t count,
         if (share > 0.0)
             unit = (double)points[i].stride_bytes / share;
     }
-    return fmax(unit, longest_line);
+    return fmax(unit, PB_LINE_MAX);
 }
 
 /* Share of a pass's accesses that must miss at least: every unit in excess of what fits does once.
@@ -110,16 +104,16 @@ static double trace_overflows(const struct pb_sweep_point *point,
 
     if (misses == 0.0)
         return log(silent);
-    return log((1.0 - silent) * any_number(misses) + least_chance) +
-           (too_few ? log(disturbed) : 0.0);
+    return log((1.0 - silent) * any_number(misses) + DBL_EPSILON) +
+           (too_few ? log(PB_POSSIBLE_SHARE) : 0.0);
 }
 
 static double pass_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
 {
     double excess = point->pass_cycles - model->pass_cycles;
 
-    return log((1.0 - disturbed) * gsl_ran_gaussian_pdf(excess, model->pass_noise_cycles) +
-               disturbed / (model->miss_penalty_cycles + fabs(excess)));
+    return log((1.0 - PB_POSSIBLE_SHARE) * gsl_ran_gaussian_pdf(excess, model->pass_noise_cycles) +
+               PB_POSSIBLE_SHARE / (model->miss_penalty_cycles + fabs(excess)));
 }
 
 /* The excess is log-uniform from one miss a pass to all misses; below the noise it is not seen. */
@@ -130,14 +124,14 @@ static double pass_overflows(const struct pb_sweep_point *point, const struct pb
     double lines = (double)point->footprint_bytes / (double)point->stride_bytes;
     double decades = log(fmax(lines, 2.0));
     double seen = log(fmax(model->miss_penalty_cycles / noise, 1.0));
-    double unseen = fmin(0.99, fmax(0.01, 1.0 - seen / decades));
+    double unseen = fmin(1.0 - PB_POSSIBLE_SHARE, fmax(PB_POSSIBLE_SHARE, 1.0 - seen / decades));
     double slower = excess > noise ? 1.0 / (excess * fmax(seen, 1.0)) : 0.0;
     double least = least_share(point, model, edge) * model->miss_penalty_cycles;
-    bool too_few = excess + 3.0 * noise < least;
+    bool too_few = excess + PB_SIGMAS * noise < least;
 
     return log(unseen * gsl_ran_gaussian_pdf(excess, noise) + (1.0 - unseen) * slower +
-               silent_overflow / (model->miss_penalty_cycles + fabs(excess))) +
-           (too_few ? log(disturbed) : 0.0);
+               PB_FAST_MISSES / (model->miss_penalty_cycles + fabs(excess))) +
+           (too_few ? log(PB_POSSIBLE_SHARE) : 0.0);
 }
 
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,

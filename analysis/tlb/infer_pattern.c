@@ -30,14 +30,12 @@
 #include <string.h>
 
 #include "analysis/confidence.h"
+#include "analysis/constants.h"
 #include "analysis/tlb/pattern_fault.h"
 #include "analysis/tlb/pattern_slice.h"
 #include "analysis/trace.h"
 
 enum { PATTERNS = 6 };
-
-/* Accesses behind a latency weigh no more than this. */
-enum { PIECES_MAX = 20 };
 
 /*
  * The slice of a pattern that shows it, by the distance and the number of its pages: the first one
@@ -112,7 +110,7 @@ enum pb_status pb_infer_pattern(const struct pb_case *at, struct pb_error *err)
         if (fault != NULL)
             add_reason(reasons, sizeof(reasons), i, fault);
         accesses += slice.accesses;
-        pb_votes_add_share(&votes, slice.of_common, slice.accesses, PIECES_MAX);
+        pb_votes_add_share(&votes, slice.of_common, slice.accesses, PB_PIECES_MAX);
     }
     if (accesses == 0)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no access by %s", path);

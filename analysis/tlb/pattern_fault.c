@@ -4,14 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/constants.h"
+
 /* Slots of the chase lie in lines so far apart. */
 static const double line_bytes = 128.0;
-
-/* So many of a level's sets are most of them. */
-static const double most_share = 2.0 / 3.0;
-
-/* Two means of the same kind lie no further apart than so many standard deviations of theirs. */
-static const double chance_deviations = 3.0;
 
 static const char lacking[] = "its loads miss the TLB";
 static const char untranslated_first[] = "its pages do not all miss the first TLB";
@@ -48,7 +44,7 @@ static bool overfills_sets(const struct pb_pattern_slice *slice, const struct le
     sets = (double)level->ways->number_count;
     for (size_t i = 0; i < level->ways->number_count; i++)
         overfull += pages / sets > level->ways->numbers[i].value;
-    return overfull >= most_share * sets;
+    return overfull >= PB_MOST * sets;
 }
 
 /* Is every page of the slice an entry of its own, and are there more of them than the level has? */
@@ -74,8 +70,8 @@ static bool pays(const struct pb_case *at, const struct pb_pattern_slice *slice,
     const double penalties[] = {first, second, first + second};
 
     for (size_t i = 0; i < sizeof(penalties) / sizeof(penalties[0]); i++)
-        if (penalties[i] > PB_PATTERN_KIND_CYCLES &&
-            fabs(slice->common.value - cycles - penalties[i]) <= PB_PATTERN_KIND_CYCLES / 2.0)
+        if (penalties[i] > 2.0 * PB_ALIKE_CYCLES &&
+            fabs(slice->common.value - cycles - penalties[i]) <= PB_ALIKE_CYCLES)
             return true;
     return false;
 }
@@ -152,8 +148,8 @@ static const char *misplaced(const struct pb_case *at, const struct pb_pattern_s
     struct pb_estimate cost = cost_of_misses(at, pattern);
     double value = slice->common.value;
     double by_chance =
-        PB_PATTERN_KIND_CYCLES + chance_deviations * base.scatter *
-                                     sqrt(1.0 / (double)slice->accesses + 1.0 / base.accesses);
+        2.0 * PB_ALIKE_CYCLES +
+        PB_SIGMAS * base.scatter * sqrt(1.0 / (double)slice->accesses + 1.0 / base.accesses);
 
     if (isnan(base.low) || isnan(cost.value))
         return "what hits or misses of the TLBs take is not known";
@@ -228,7 +224,7 @@ const char *pb_pattern_mixture(const struct pb_case *at, const struct pb_pattern
     if (slice->low < most && slice->high > most)
         return "it mixes hits and misses of the cache";
     if ((pattern == 0 || pattern == 3) && own != NULL &&
-        slice->common.value > own->numbers[0].high + PB_PATTERN_KIND_CYCLES)
+        slice->common.value > own->numbers[0].high + 2.0 * PB_ALIKE_CYCLES)
         return lacking;
     return NULL;
 }

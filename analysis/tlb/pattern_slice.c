@@ -1,43 +1,28 @@
 /* What the accesses of one slice take; see pattern_slice.h. */
 #include "analysis/tlb/pattern_slice.h"
 
+#include "analysis/constants.h"
 #include "analysis/statistics/modes.h"
 #include "analysis/trace.h"
 
 enum { MODES_MAX = 16 };
 
-/* A kind with less than this share of its slice does not prevail. */
-static const double least_share = 2.0 / 3.0;
-
-/* Nor does one whose quartiles lie further apart: the slices of a large L2. */
-static const double kind_quartiles = 2.0;
-
-/* Of a slice in which none prevails, as many at either end are out of its interval, and its mean.
- */
-static const double outlier_share = 0.02, trim_share = 0.1;
-
-/* Where so many are hits of the cache and so many misses, the slice shows neither. */
-static const double mixed_share = 0.05;
-
 /* Quartiles of a normal distribution are so many standard deviations apart. */
 static const double quartile_deviations = 1.349;
 
 /*
- * Rare slow accesses are of one kind where they lie within a few cycles, or this part of them, and
- * are so many: active pages are 512 MiB (M16 5.2), and their pages at most 32 apart.
+ * The slow tail as one kind: some accesses, close together; fewer may be spikes. Active pages are
+ * 512 MiB (M16 5.2), and their pages at most 32 apart.
  */
-static const double kind_share = 0.02, rare_share = 1.0 / 64.0;
-
-/* The slow tail as one kind: some accesses, close together; fewer may be spikes. */
 static struct pb_estimate rare_kind(const double *sorted, size_t count, double above)
 {
     size_t first = count;
 
     while (first > 0 && sorted[first - 1] > above)
         first--;
-    if (count - first < 3 || (double)(count - first) < rare_share * (double)count ||
+    if (count - first < PB_FEW || (double)(count - first) < PB_POSSIBLE_SHARE * (double)count ||
         sorted[count - 1] - sorted[first] >
-            fmax(PB_PATTERN_KIND_CYCLES, kind_share * sorted[first]))
+            fmax(2.0 * PB_ALIKE_CYCLES, PB_ALIKE_SHARE * sorted[first]))
         return PB_ESTIMATE_NONE;
     return (struct pb_estimate){sorted[first], sorted[first], sorted[count - 1]};
 }
@@ -45,8 +30,8 @@ static struct pb_estimate rare_kind(const double *sorted, size_t count, double a
 /* The trimmed mean, and where nearly all lie. */
 static struct pb_estimate mean_of(const double *sorted, size_t count)
 {
-    size_t trimmed = (size_t)(trim_share * (double)count);
-    size_t outliers = (size_t)(outlier_share * (double)count);
+    size_t trimmed = (size_t)(2.0 * PB_EXCEPTION * (double)count);
+    size_t outliers = (size_t)(PB_POSSIBLE_SHARE * (double)count);
     double sum = 0.0;
 
     for (size_t i = trimmed; i < count - trimmed; i++)
@@ -58,10 +43,10 @@ static struct pb_estimate mean_of(const double *sorted, size_t count)
 /* Of a kind, or where a few others are too few for a kind of their own, its lower quartile. */
 static double lower_edge(const double *members, const struct pb_mode *kind)
 {
-    double edge = pb_quantile(members, kind->count, 0.01);
+    double edge = pb_quantile(members, kind->count, PB_POSSIBLE_SHARE);
 
-    return edge >= kind->median - PB_PATTERN_KIND_CYCLES ? edge
-                                                         : pb_quantile(members, kind->count, 0.25);
+    return edge >= kind->median - 2.0 * PB_ALIKE_CYCLES ? edge
+                                                        : pb_quantile(members, kind->count, 0.25);
 }
 
 static void measure(const struct pb_sample *sorted, struct pb_pattern_slice *slice)
@@ -73,11 +58,11 @@ static void measure(const struct pb_sample *sorted, struct pb_pattern_slice *sli
 
     slice->accesses = sorted->count;
     slice->of_common = common->count;
-    slice->low = pb_quantile(sorted->values, sorted->count, mixed_share);
-    slice->high = pb_quantile(sorted->values, sorted->count, 1.0 - mixed_share);
-    slice->prevails =
-        (double)common->count >= least_share * (double)sorted->count &&
-        pb_interquartile_range(sorted->values + common->first, common->count) <= kind_quartiles;
+    slice->low = pb_quantile(sorted->values, sorted->count, PB_EXCEPTION);
+    slice->high = pb_quantile(sorted->values, sorted->count, 1.0 - PB_EXCEPTION);
+    slice->prevails = (double)common->count >= PB_MOST * (double)sorted->count &&
+                      pb_interquartile_range(sorted->values + common->first, common->count) <=
+                          2.0 * PB_ALIKE_CYCLES;
     slice->scatter = slice->prevails ? 0.0
                                      : pb_interquartile_range(sorted->values, sorted->count) /
                                            quartile_deviations;
@@ -87,7 +72,7 @@ static void measure(const struct pb_sample *sorted, struct pb_pattern_slice *sli
         slice->common = (struct pb_estimate){edge, edge, fmax(edge, common->median)};
     /* few slow accesses may have been too few for a mode of their own */
     slice->slower = rare_kind(sorted->values, sorted->count,
-                              common->median * (1.0 + kind_share) + PB_PATTERN_KIND_CYCLES);
+                              common->median * (1.0 + PB_ALIKE_SHARE) + 2.0 * PB_ALIKE_CYCLES);
 }
 
 enum pb_status pb_pattern_read(const struct pb_series *series, const struct pb_point *point,

@@ -9,9 +9,6 @@
 #include "analysis/parameter.h"
 #include "core/record.h"
 
-/* Accesses are of one kind where they lie within so many cycles. */
-enum { PB_PATTERN_KIND_CYCLES = 3 };
-
 struct pb_pattern_slice {
     struct pb_estimate common, slower; /* the prevailing kind, or the mean; the rare kind */
     double low, high;                  /* nearly all accesses lie between */
