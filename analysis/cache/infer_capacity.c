@@ -97,8 +97,7 @@ static void find_passes_that_fit(const struct sweep *sweep, double reference,
         high = fmax(high, pass);
     }
     model->pass_cycles = low <= high ? fmin(reference, high) : reference;
-    model->pass_noise_cycles =
-        fmax(fmax(PB_CACHE_PASS_CYCLES, 0.002 * model->pass_cycles), high - low);
+    model->pass_noise_cycles = fmax(PB_CACHE_PASS_CYCLES, high - low);
 }
 
 /*

@@ -242,6 +242,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 9200304           what no repeat of a chase with random victims showed
  * 9000087, 9000926  as many entries in other numbers of sets, or one less, miss alike
  * 8900214           a tree-PLRU of five ways, which sets of unequal ways imitate
+ * 8900128           passes that repeat better than within a part of what they take
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -290,7 +291,8 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {9200304, "tlb_"},
                  {9000087, "tlb_l2."},
                  {9000926, "tlb_l2."},
-                 {8900214, "tlb_l2."}};
+                 {8900214, "tlb_l2."},
+                 {8900128, "l2.size_bytes"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
