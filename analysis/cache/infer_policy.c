@@ -22,19 +22,6 @@
 #include "analysis/statistics/sample.h"
 #include "analysis/trace.h"
 
-/* A policy is stated where its share of the likelihood is above this. */
-static const double least_posterior = 0.99;
-
-/* Chases that must side with the policy by themselves. */
-static const double least_agreeing = 0.7;
-
-/*
- * More chases than this against what a policy predicts: it is another one. Passes alone look alike
- * under many policies; an H200's L1 is an LRU to all chases but those that hit some lines again,
- * which it then keeps before others.
- */
-static const double against_share = 0.1;
-
 /* Where two ways are all there are, plru is lru, and is called so. */
 static bool is_rival(enum pb_replacement_policy policy, enum pb_replacement_policy best,
                      uint32_t ways)
@@ -109,33 +96,21 @@ static bool refuse(const struct pb_replacement *fit, enum pb_replacement_policy 
     const char *name = pb_policy_name(best);
     bool is_noise = are_mispredictions_noise(fit, best, background);
 
-    if (is_noise && posterior < least_posterior)
-        pb_parameter_set_none(answer,
-                              "ambiguous: several policies predict the chases: %s has %.3f of the "
-                              "likelihood, and %s comes next; %zu and %zu of %zu accesses "
-                              "contradict them",
-                              name, posterior, pb_policy_name(next), fit->mispredicted[best],
-                              fit->mispredicted[next], fit->accesses);
-    else if (!is_noise)
+    if (!is_noise)
         pb_parameter_set_none(answer,
                               "unexplained: no policy fits: the best one, %s, has %.3f of the "
                               "likelihood, and %zu of %zu accesses contradict it, more than the "
                               "%zu of %zu hits that look like misses allow",
                               name, posterior, fit->mispredicted[best], fit->accesses,
                               background->misses, background->accesses);
-    else if (!is_drawn(best) && (double)fit->against[best] > against_share * (double)fit->traces)
-        pb_parameter_set_none(
-            answer,
-            "unexplained: no policy fits: %s is the best one, but %zu of %zu chases contradict it",
-            name, fit->against[best], fit->traces);
-    else if ((double)fit->agreeing[best] < least_agreeing * (double)fit->traces)
+    else if (posterior < 1.0 - PB_POSSIBLE_SHARE)
         pb_parameter_set_none(answer,
-                              "unexplained: no policy fits: the best one, %s, is the best of only "
-                              "%zu of %zu chases by themselves",
-                              name, fit->agreeing[best], fit->traces);
-    else
-        return false;
-    return true;
+                              "ambiguous: several policies predict the chases: %s has %.3f of the "
+                              "likelihood, and %s comes next; %zu and %zu of %zu accesses "
+                              "contradict them",
+                              name, posterior, pb_policy_name(next), fit->mispredicted[best],
+                              fit->mispredicted[next], fit->accesses);
+    return !is_noise || posterior < 1.0 - PB_POSSIBLE_SHARE;
 }
 
 static void state_policy(const struct pb_case *at, const struct pb_replacement *fit, uint32_t ways,

@@ -9,13 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One access in two hundred may look like what it is not. */
-static const double mispredicted_share = 0.005;
-
-/* More mispredicted accesses than these, and this part of a trace: the policy does not predict it.
- */
-static const double against_share = 0.02;
-enum { MISPREDICTED_MAX = 1 };
+#include "analysis/constants.h"
 
 enum { NONE = UINT32_MAX }; /* no way, or no line */
 
@@ -170,7 +164,7 @@ static bool access_set(struct set *set, enum pb_replacement_policy policy, uint3
 static double replay(const struct pb_set_trace *trace, enum pb_replacement_policy policy,
                      struct set *set, size_t *mispredicted)
 {
-    const double log_wrong = log(mispredicted_share), log_other = log1p(-mispredicted_share);
+    const double log_wrong = log(PB_SPIKES_MOST), log_other = log1p(-PB_SPIKES_MOST);
     double sum = 0.0;
 
     for (size_t i = 0; i < trace->count; i++) {
@@ -189,7 +183,6 @@ static double replay(const struct pb_set_trace *trace, enum pb_replacement_polic
 struct tracker {
     struct set set;
     uint32_t loaded; /* the last line that missed; its victim shows later. NONE: still filling */
-    size_t quiet;    /* hits since then */
     double log_likelihood;
     size_t *victims; /* [ways] */
 };
@@ -200,7 +193,6 @@ static bool take_miss(struct tracker *tracker, uint32_t line)
     struct set *set = &tracker->set;
     uint32_t way = set->way[line];
 
-    tracker->quiet = 0;
     if (set->filled < set->ways) {
         if (way == NONE)
             put_line(set, set->filled, line);
@@ -218,26 +210,16 @@ static bool take_miss(struct tracker *tracker, uint32_t line)
     return true;
 }
 
-/* A hit; false where the set cannot have the line, or nothing is absent any more. */
-static bool take_hit(struct tracker *tracker, uint32_t line, uint32_t line_count)
-{
-    if (tracker->loaded == NONE)
-        return tracker->set.way[line] != NONE;
-    tracker->quiet++;
-    return tracker->quiet < (size_t)64 * line_count;
-}
-
 /*
  * Log likelihood of all but the victims' ways. An access that looks like nothing ends the trace:
  * it may have been a miss.
  */
 static double track(const struct pb_set_trace *trace, struct tracker *tracker)
 {
-    const double log_other = log1p(-mispredicted_share);
+    const double log_other = log1p(-PB_SPIKES_MOST);
     double sum = 0.0;
 
     tracker->loaded = NONE;
-    tracker->quiet = 0;
     for (size_t i = 0; i < trace->count; i++) {
         bool fits;
 
@@ -245,9 +227,9 @@ static double track(const struct pb_set_trace *trace, struct tracker *tracker)
             return sum;
         fits = trace->observed[i] == PB_OBSERVED_MISS
                    ? take_miss(tracker, trace->line[i])
-                   : take_hit(tracker, trace->line[i], trace->line_count);
+                   : tracker->loaded != NONE || tracker->set.way[trace->line[i]] != NONE;
         if (!fits) /* from here on nothing is explained */
-            return sum + (double)(trace->count - i) * log(mispredicted_share) / 2.0;
+            return sum + (double)(trace->count - i) * log(PB_SPIKES_MOST) / 2.0;
         sum += log_other;
     }
     return sum;
@@ -282,8 +264,6 @@ static void fit_trace(const struct pb_set_trace *trace, uint32_t ways, struct tr
         own[policy] =
             replay(trace, (enum pb_replacement_policy)policy, &tracker->set, &mispredicted);
         fit->mispredicted[policy] += mispredicted;
-        fit->against[policy] +=
-            (double)mispredicted > MISPREDICTED_MAX + against_share * (double)trace->count;
     }
     empty_set(&tracker->set, ways);
     tracker->victims = victims;

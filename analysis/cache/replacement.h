@@ -49,8 +49,7 @@ struct pb_replacement {
     size_t agreeing[PB_POLICY_COUNT]; /* traces that this policy explains best, or as well */
     size_t traces, accesses;
     size_t mispredicted[PB_POLICY_COUNT]; /* accesses that a policy without chance mispredicts */
-    size_t against[PB_POLICY_COUNT];    /* traces with more of these than one may have by chance */
-    size_t victims[PB_WAYS_MAX], draws; /* of each way, and their sum */
+    size_t victims[PB_WAYS_MAX], draws;   /* of each way, and their sum */
 };
 
 /*
