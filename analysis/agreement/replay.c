@@ -143,6 +143,7 @@ struct prediction {
     uint8_t drawn_depth;
     bool is_drawn_miss; /* in the model */
     bool is_settled;    /* the same in every pass that is compared: see settle() */
+    bool can_fail;      /* a latency could show that the answers are wrong */
 };
 
 struct spread {
@@ -166,6 +167,7 @@ struct pb_replay {
     char reasons[PB_REASONS_MAX][PB_TEXT_LENGTH];
     size_t reason_count;
     uint8_t cache_reasons[PB_MODEL_CACHES_MAX], tlb_reasons[PB_MODEL_TLBS_MAX];
+    struct pb_sequence sequence;    /* of the point under way */
     struct prediction *predictions; /* [prediction_room] of a period */
     size_t prediction_room;
     uint32_t *misses; /* [miss_room] contradicted hits by set of the first cache */
@@ -668,6 +670,7 @@ static void predict(struct launch *launch, uint64_t page, uint64_t line,
         answers |= (missed | may_skip) << (level * TLBS_MAX);
     }
     prediction_out->answers = answers & launch->route->all;
+    prediction_out->can_fail = can_fail(launch->route, prediction_out->answers);
 }
 
 static void clear_lines(struct stage *stage)
@@ -753,7 +756,7 @@ static bool compare(struct launch *launch, const struct prediction *prediction, 
         counts->accesses++;
         counts->contradicted++;
         return true;
-    } else if (prediction->is_open || !can_fail(route, prediction->answers)) {
+    } else if (prediction->is_open || !prediction->can_fail) {
         count_undetermined(counts, 1,
                            prediction->reason != NO_REASON ? prediction->reason : OVERLAP);
     } else {
@@ -1003,41 +1006,23 @@ static enum preparation preparation_of(const char *test, const struct pb_point *
     return point->is_prefilled != 0 ? FILLED : point->is_flushed != 0 ? FLUSHED : UNKNOWN;
 }
 
-/* The part of memory that a chase covers. */
-struct reach {
-    uint64_t first, bytes; /* from its first slot to its last */
-};
-
-static struct reach reach_of(const struct pb_sequence *sequence)
-{
-    uint64_t first = UINT64_MAX, last = 0;
-
-    for (size_t i = 0; i < sequence->period; i++) {
-        uint64_t offset = sequence->offset_bytes[i];
-
-        first = offset < first ? offset : first;
-        last = offset > last ? offset : last;
-    }
-    return (struct reach){first, last - first};
-}
-
 /*
  * Is the chase more than a level of unknown sets surely holds? That was seen of arrays without
  * gaps; a few lines beside one may overflow a set, but no more than the slack. An L2 takes physical
  * addresses, which scatter lines over its sets: a few of them overflow none.
  */
 static bool is_scattered(const struct pb_model_level *level, uint64_t fits_bytes,
-                         const struct pb_sequence *sequence, const struct reach *reach)
+                         const struct pb_sequence *sequence)
 {
-    uint64_t line = level->shape.line_bytes;
+    uint64_t line = level->shape.line_bytes, first = sequence->least_bytes;
     uint64_t most = fits_bytes + (level->is_tlb ? 0 : fits_bytes / PB_MODEL_SLACK);
     size_t within = 0;
 
-    if (level->has_sets || line == 0 || reach->bytes < most ||
+    if (level->has_sets || line == 0 || sequence->most_bytes - first < most ||
         (level->is_chip_wide && sequence->period <= fits_bytes / line / FEW_LINES))
         return false;
     for (size_t i = 0; i < sequence->period; i++)
-        within += sequence->offset_bytes[i] - reach->first < most;
+        within += sequence->offset_bytes[i] - first < most;
     return level->is_tlb || sequence->period - within > within / PB_MODEL_SLACK;
 }
 
@@ -1069,8 +1054,7 @@ static bool is_unsettling(const struct pb_model_level *level, size_t depth)
 }
 
 static struct stage cache_stage(const struct launch *launch, size_t depth,
-                                const struct pb_point *point, const struct pb_sequence *sequence,
-                                const struct reach *reach)
+                                const struct pb_point *point, const struct pb_sequence *sequence)
 {
     const struct pb_replay *replay = launch->replay;
     size_t cache = launch->way->caches[depth];
@@ -1080,7 +1064,7 @@ static struct stage cache_stage(const struct launch *launch, size_t depth,
     bool is_overfilled =
         level->is_chip_wide && launch->l2 == FILLED && point->footprint_bytes > replay->fits[cache];
     bool scattered =
-        is_unshown || is_overfilled || is_scattered(level, replay->fits[cache], sequence, reach);
+        is_unshown || is_overfilled || is_scattered(level, replay->fits[cache], sequence);
 
     return (struct stage){.level = level,
                           .cache = replay->caches[cache],
@@ -1098,10 +1082,9 @@ static void set_stages(struct launch *launch, const struct pb_point *point,
                        const struct pb_sequence *sequence, enum preparation tlbs, bool is_alone)
 {
     const struct pb_replay *replay = launch->replay;
-    struct reach reach = reach_of(sequence);
 
     for (size_t c = 0; c < launch->way->count; c++) {
-        launch->caches[c] = cache_stage(launch, c, point, sequence, &reach);
+        launch->caches[c] = cache_stage(launch, c, point, sequence);
         launch->caches[c].is_roomy &= is_alone;
     }
     for (size_t t = 0; t + 1 < launch->route->tlbs; t++) {
@@ -1113,7 +1096,7 @@ static void set_stages(struct launch *launch, const struct pb_point *point,
                            .sets = replay->tlb_sets[t],
                            .before = tlbs,
                            .reason = replay->tlb_reasons[t],
-                           .is_scattered = is_scattered(level, level->fits_bytes, sequence, &reach),
+                           .is_scattered = is_scattered(level, level->fits_bytes, sequence),
                            .is_unsettling = is_unsettling(level, t)};
     }
 }
@@ -1174,11 +1157,8 @@ static bool is_fresh(const struct pb_model_level *level, uint64_t fits_bytes,
 /* Are all loads of a line, of whatever level, next to each other in a pass? */
 static bool is_ascending(const struct pb_point *point, const struct pb_sequence *sequence)
 {
-    for (size_t i = 1; i < sequence->period; i++)
-        if (sequence->offset_bytes[i] < sequence->offset_bytes[i - 1])
-            return false;
-    return point->alias_bytes == 0 ||
-           sequence->offset_bytes[sequence->period - 1] < point->alias_bytes;
+    return sequence->is_ascending &&
+           (point->alias_bytes == 0 || sequence->most_bytes < point->alias_bytes);
 }
 
 /* The load before that slot was the one of the slot before, or the last one of a pass. */
@@ -1210,11 +1190,13 @@ static void count_lines(struct launch *launch, struct stage *chain, size_t from,
         uint64_t address = stage->level->is_tlb ? page : line_address(point, offset), line;
         size_t k = from;
 
+        line = address >> shift;
+        if (from == to && line == before)
+            continue;
         if (!stage->level->is_tlb || !is_last_entry(launch, page))
             while (k < to && look_up(launch, &chain[k], address) != HITS)
                 k++;
         launch->last = page;
-        line = address >> shift;
         if (k < to || line == before)
             continue;
         stage->sets[pb_model_cache_set(stage->cache, address)].lines++;
@@ -1548,7 +1530,7 @@ enum pb_status pb_replay_point(struct pb_replay *replay, const char *test,
     const struct pb_point *point = &series->points[i];
     struct pb_accesses accesses = pb_point_accesses(series, point);
     enum pb_model_path path = pb_model_path_parse(point->path);
-    struct pb_sequence sequence = {.offset_bytes = NULL};
+    struct pb_sequence *sequence = &replay->sequence;
     enum pb_status status;
 
     if (accesses.count == 0)
@@ -1561,19 +1543,17 @@ enum pb_status pb_replay_point(struct pb_replay *replay, const char *test,
         count_undetermined(counts, accesses.count, CROSSED);
         return PB_OK;
     }
-    status = pb_sequence_make(point, &accesses, &sequence, err);
+    status = pb_sequence_make(point, &accesses, sequence, err);
     if (status != PB_OK)
         return status;
     if (continues(series, i)) {
-        sequence.warm = 0;
-        sequence.is_known = true;
+        sequence->warm = 0;
+        sequence->is_known = true;
     }
-    if (sequence.is_known)
-        status = replay_known(replay, test, series, i, path, &sequence, &accesses, counts, err);
-    else
-        count_undetermined(counts, accesses.count, ORDER);
-    pb_sequence_clear(&sequence);
-    return status;
+    if (sequence->is_known)
+        return replay_known(replay, test, series, i, path, sequence, &accesses, counts, err);
+    count_undetermined(counts, accesses.count, ORDER);
+    return PB_OK;
 }
 
 /* Setting up */
@@ -1606,6 +1586,7 @@ void pb_replay_destroy(struct pb_replay *replay)
         free(replay->cache_sets[i]);
     for (size_t i = 0; i < PB_MODEL_TLBS_MAX; i++)
         free(replay->tlb_sets[i]);
+    pb_sequence_clear(&replay->sequence);
     free(replay->predictions);
     free(replay->misses);
     free(replay);

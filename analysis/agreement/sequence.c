@@ -25,12 +25,12 @@ static uint64_t slots_of(const struct pb_point *point)
                : (point->footprint_bytes + point->stride_bytes - 1) / point->stride_bytes;
 }
 
-/* Does the cycle of these slots, begun so many loads before, show the record? */
-static bool fits(const struct pb_sequence *sequence, const struct pb_accesses *accesses)
+/* Does the cycle of these slots, begun so many loads before, show the record from access i on? */
+static bool fits(const struct pb_sequence *sequence, const struct pb_accesses *accesses, size_t i)
 {
-    size_t at = pb_sequence_slot(sequence, sequence->warm);
+    size_t at = pb_sequence_slot(sequence, sequence->warm + i);
 
-    for (size_t i = 0; i < accesses->count; i++) {
+    for (; i < accesses->count; i++) {
         if (sequence->offset_bytes[at] != accesses->index_bytes[i])
             return false;
         at = at + 1 < sequence->period ? at + 1 : 0;
@@ -38,17 +38,61 @@ static bool fits(const struct pb_sequence *sequence, const struct pb_accesses *a
     return true;
 }
 
-/* strides: slots_of() */
-static void sweep(const struct pb_point *point, uint64_t strides, struct pb_sequence *sequence)
+/* Where a sweep lists the word at an offset before it is shuffled. */
+static uint64_t place_of(const struct pb_point *point, uint64_t strides, uint64_t offset)
+{
+    return offset % point->stride_bytes / 8 * strides + offset / point->stride_bytes;
+}
+
+/*
+ * Brings the loads of the record to the front of a list of all slots, as swaps of them do one after
+ * the other; false: it shows another slot, or one of them twice.
+ */
+static bool begin_with(const struct pb_point *point, const struct pb_accesses *accesses,
+                       uint64_t strides, struct pb_sequence *sequence)
+{
+    const uint64_t *shown = accesses->index_bytes;
+    uint64_t *offsets = sequence->offset_bytes;
+
+    for (size_t i = 0; i < accesses->count; i++) {
+        uint64_t at = place_of(point, strides, shown[i]);
+
+        while (at < i && shown[at] != shown[i]) /* what was there went where that load was */
+            at = place_of(point, strides, shown[at]);
+        if (at < i || at >= sequence->period || offsets[at] != shown[i])
+            return false;
+        offsets[at] = offsets[i];
+        offsets[i] = shown[i];
+    }
+    return true;
+}
+
+/* Are the loads before the record in order, or is there none, so that it need not be drawn? */
+static bool is_all_shown(const struct pb_point *point, const struct pb_sequence *sequence,
+                         const struct pb_accesses *accesses)
+{
+    bool is_read_before = point->is_cold != 0 && point->is_prefilled != 0;
+
+    return sequence->warm == 0 && accesses->count <= sequence->period && !is_read_before;
+}
+
+/* All slots of a sweep, as far as loads show it in their order. strides: slots_of() */
+static void sweep(const struct pb_point *point, uint64_t strides,
+                  const struct pb_accesses *accesses, struct pb_sequence *sequence)
 {
     size_t fixed = 0;
 
     pb_order_list_words(sequence->offset_bytes, sequence->period, (size_t)strides,
                         point->stride_bytes);
+    if (is_all_shown(point, sequence, accesses)) {
+        sequence->is_known = begin_with(point, accesses, strides, sequence);
+        return;
+    }
     if (is_order(point, "random_in_pages"))
         fixed = pb_order_pages_first(sequence->offset_bytes, sequence->period, 0);
     if (!is_order(point, "sequential"))
         pb_order_shuffle(sequence->offset_bytes + fixed, sequence->period - fixed, point->seed);
+    sequence->is_known = fits(sequence, accesses, 0);
 }
 
 /* The first load that is one of before again; the number of loads where none is. */
@@ -64,31 +108,34 @@ static size_t period_of(const struct pb_accesses *accesses)
 /* The record as a whole pass: its first load is load `warm` of the launch. */
 static void wrap(const struct pb_accesses *accesses, struct pb_sequence *sequence)
 {
-    size_t at = pb_sequence_slot(sequence, sequence->warm);
+    size_t first = pb_sequence_slot(sequence, sequence->warm), left = sequence->period - first;
+    size_t size = sizeof(*sequence->offset_bytes);
 
-    for (size_t i = 0; i < sequence->period; i++) {
-        sequence->offset_bytes[at] = accesses->index_bytes[i];
-        at = at + 1 < sequence->period ? at + 1 : 0;
-    }
+    memcpy(sequence->offset_bytes + first, accesses->index_bytes, left * size);
+    memcpy(sequence->offset_bytes, accesses->index_bytes + left, first * size);
 }
 
 /*
- * Is every slot as much further on in its stride as the one before, round a part of the stride that
- * is a power of two? *step_out: how much.
+ * Is every slot, one in each stride from the first one on, as much further on in its stride as the
+ * one before, round a part of the stride that is a power of two? *step_out: how much.
  */
-static bool is_even(const struct pb_point *point, const struct pb_accesses *accesses,
+static bool is_even(const struct pb_point *point, const struct pb_accesses *accesses, size_t period,
                     uint64_t *step_out)
 {
     uint64_t stride = point->stride_bytes, part = stride < part_max ? stride : part_max, step;
+    uint64_t inside = accesses->index_bytes[0] % stride;
+    size_t at = 0;
 
-    if (accesses->count < 2)
+    if (accesses->count < 2 || inside >= part)
         return false;
-    step = (accesses->index_bytes[1] % stride + part - accesses->index_bytes[0] % stride % part) %
-           part;
-    for (size_t i = 0; i < accesses->count; i++)
-        if (accesses->index_bytes[i] % stride !=
-            (accesses->index_bytes[0] % stride + i * step) % part)
+    step = (accesses->index_bytes[1] % stride + part - inside) % part;
+    for (size_t i = 0; i < accesses->count; i++) {
+        if (accesses->index_bytes[i] - at * stride != inside)
             return false;
+        inside += step;
+        inside -= inside >= part ? part : 0;
+        at = at + 1 < period ? at + 1 : 0;
+    }
     *step_out = step;
     return true;
 }
@@ -111,11 +158,11 @@ static bool lay_out(const struct pb_point *point, const struct pb_accesses *acce
         pb_sequence_slot(sequence, first + last))
         return false; /* most that are not such slots end with one: it is soon seen */
     for (size_t i = 0; i < accesses->count; i++) {
-        if (accesses->index_bytes[i] / point->stride_bytes != at)
+        if (accesses->index_bytes[i] - at * point->stride_bytes >= point->stride_bytes)
             return false;
         at = at + 1 < sequence->period ? at + 1 : 0;
     }
-    is_certain = first == 0 && is_even(point, accesses, &step);
+    is_certain = first == 0 && is_even(point, accesses, sequence->period, &step);
     if (is_certain)
         inside = accesses->index_bytes[0] % part;
     for (size_t i = 0; i < sequence->period; i++) {
@@ -134,13 +181,17 @@ static bool lay_out(const struct pb_point *point, const struct pb_accesses *acce
 
 static enum pb_status allocate(struct pb_sequence *sequence, uint64_t period, struct pb_error *err)
 {
-    free(sequence->offset_bytes);
     sequence->period = (size_t)period;
     sequence->apart_bytes = 0;
+    if (period <= sequence->room)
+        return PB_OK;
+    free(sequence->offset_bytes);
+    sequence->room = 0;
     sequence->offset_bytes = malloc(sequence->period * sizeof(*sequence->offset_bytes));
     if (sequence->offset_bytes == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a chase of %zu slots",
                        sequence->period);
+    sequence->room = sequence->period;
     return PB_OK;
 }
 
@@ -164,9 +215,8 @@ static enum pb_status try_sweep(const struct pb_point *point, const struct pb_ac
         sequence->is_known = lay_out(point, accesses, sequence);
         return PB_OK;
     }
-    sweep(point, strides, sequence);
+    sweep(point, strides, accesses, sequence);
     sequence->apart_bytes = slots == strides ? point->stride_bytes : 0;
-    sequence->is_known = fits(sequence, accesses);
     return PB_OK;
 }
 
@@ -175,12 +225,11 @@ static enum pb_status see_lines(const struct pb_point *point, const struct pb_ac
                                 bool *are_different_out, struct pb_error *err)
 {
     uint64_t stride = point->stride_bytes > 0 ? point->stride_bytes : 1;
-    uint64_t line, before = accesses->index_bytes[0] / stride;
     double *lines;
     size_t i = 1;
 
-    for (; i < accesses->count && (line = accesses->index_bytes[i] / stride) > before; i++)
-        before = line;
+    while (i < accesses->count && accesses->index_bytes[i] >= accesses->index_bytes[i - 1] + stride)
+        i++;
     *are_different_out = true;
     if (i == accesses->count)
         return PB_OK;
@@ -214,36 +263,53 @@ static enum pb_status try_record(const struct pb_point *point, const struct pb_a
     if (!is_pass && point->slots == 0 && sequence->warm > 0 && pass > 0 &&
         sequence->warm % pass == 0)
         status = see_lines(point, accesses, &is_pass, err);
-    sequence->is_known = is_pass && fits(sequence, accesses);
+    sequence->is_known = is_pass && fits(sequence, accesses, pass);
     return status;
 }
 
-enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_accesses *accesses,
-                                struct pb_sequence *sequence_out, struct pb_error *err)
+/* Where the slots lie, and whether in order. */
+static void note_extent(struct pb_sequence *sequence)
 {
-    struct pb_sequence sequence = {.warm = point->warm};
+    const uint64_t *offsets = sequence->offset_bytes;
+    uint64_t least = offsets[0], most = least;
+    size_t i = 1;
+
+    while (i < sequence->period && offsets[i] >= offsets[i - 1])
+        i++;
+    most = offsets[i - 1];
+    sequence->is_ascending = i == sequence->period;
+    for (; i < sequence->period; i++) {
+        least = offsets[i] < least ? offsets[i] : least;
+        most = offsets[i] > most ? offsets[i] : most;
+    }
+    sequence->least_bytes = least;
+    sequence->most_bytes = most;
+}
+
+enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_accesses *accesses,
+                                struct pb_sequence *sequence, struct pb_error *err)
+{
     enum pb_status status = PB_OK;
 
+    *sequence = (struct pb_sequence){
+        .offset_bytes = sequence->offset_bytes, .room = sequence->room, .warm = point->warm};
     if (!is_order(point, "given") || (point->slots > 0 ? point->slots > accesses->count
                                                        : period_of(accesses) == accesses->count))
-        status = try_sweep(point, accesses, &sequence, err);
-    if (status == PB_OK && !sequence.is_known)
-        status = try_record(point, accesses, &sequence, err);
-    if (status == PB_OK && !sequence.is_known) {
-        status = allocate(&sequence, accesses->count, err);
+        status = try_sweep(point, accesses, sequence, err);
+    if (status == PB_OK && !sequence->is_known)
+        status = try_record(point, accesses, sequence, err);
+    if (status == PB_OK && !sequence->is_known) {
+        status = allocate(sequence, accesses->count, err);
         if (status == PB_OK)
-            memcpy(sequence.offset_bytes, accesses->index_bytes,
-                   accesses->count * sizeof(*sequence.offset_bytes));
-        sequence.is_known = sequence.warm == 0;
-        sequence.is_part = point->slots > accesses->count;
-        sequence.warm = 0;
+            memcpy(sequence->offset_bytes, accesses->index_bytes,
+                   accesses->count * sizeof(*sequence->offset_bytes));
+        sequence->is_known = sequence->warm == 0;
+        sequence->is_part = point->slots > accesses->count;
+        sequence->warm = 0;
     }
-    if (status != PB_OK) {
-        pb_sequence_clear(&sequence);
-        return status;
-    }
-    *sequence_out = sequence;
-    return PB_OK;
+    if (status == PB_OK)
+        note_extent(sequence);
+    return status;
 }
 
 void pb_sequence_clear(struct pb_sequence *sequence)

@@ -18,8 +18,11 @@
 struct pb_sequence {
     uint64_t *offset_bytes; /* [period] owned; load t of the launch is offset_bytes[t % period] */
     size_t period;          /* > 0 */
-    uint64_t warm;          /* loads before the record */
-    bool is_known;          /* false: only the record itself is: warm loads went elsewhere */
+    size_t room;            /* of offset_bytes */
+    uint64_t least_bytes, most_bytes; /* offsets of the slots */
+    bool is_ascending;                /* no slot lies before the one that was loaded before it */
+    uint64_t warm;                    /* loads before the record */
+    bool is_known; /* false: only the record itself is: warm loads went elsewhere */
     /* Of some loads only the stride they lie in is known: enough for TLBs, not for sets of lines.
      */
     bool is_laid_out;
@@ -29,11 +32,12 @@ struct pb_sequence {
 
 /*
  * accesses  of the point; not empty
+ * sequence  of another point, whose room is taken over, or zeros; to be cleared after errors, too
  *
  * PB_NO_MEMORY
  */
 enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_accesses *accesses,
-                                struct pb_sequence *sequence_out, struct pb_error *err);
+                                struct pb_sequence *sequence, struct pb_error *err);
 void pb_sequence_clear(struct pb_sequence *sequence); /* NULL is allowed */
 
 /* The slot that load `load` of the launch reads. */
