@@ -675,7 +675,9 @@ static void predict(struct launch *launch, uint64_t page, uint64_t line,
 
 static void clear_lines(struct stage *stage)
 {
-    for (size_t i = 0; i < pb_model_cache_sets(stage->cache); i++)
+    size_t count = pb_model_cache_sets(stage->cache);
+
+    for (size_t i = 0; i < count; i++)
         stage->sets[i].lines = 0;
 }
 
@@ -686,9 +688,10 @@ struct filling {
 
 static struct filling sum_lines(const struct stage *stage)
 {
+    size_t count = pb_model_cache_sets(stage->cache);
     struct filling sum = {0, 0, 0};
 
-    for (size_t i = 0; i < pb_model_cache_sets(stage->cache); i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t ways = stage->sets[i].ways, lines = stage->sets[i].lines;
 
         sum.lines += lines;
@@ -1175,6 +1178,24 @@ static void begin_at(struct launch *launch, size_t slot, const struct pb_point *
         launch->tlbs[t].last_sector = UINT64_MAX;
 }
 
+/* Does a level hold all that lies between the first load and the last, loaded or not? */
+static bool holds_extent(struct stage *stage, const struct pb_point *point,
+                         const struct pb_sequence *sequence)
+{
+    int shift = __builtin_ctzll(stage->level->shape.line_bytes);
+    uint64_t first = (point->base_address + sequence->least_bytes) >> shift;
+    uint64_t last = (point->base_address + sequence->most_bytes) >> shift;
+    struct filling sum;
+
+    if (last - first >= sequence->period || (point->alias_bytes > 0 && !stage->level->is_tlb))
+        return false; /* there are fewer loads, or others */
+    clear_lines(stage);
+    for (uint64_t line = first; line <= last; line++)
+        stage->sets[pb_model_cache_set(stage->cache, line << shift)].lines++;
+    sum = sum_lines(stage);
+    return sum.kept == sum.lines && sum.room <= pb_model_cache_capacity(stage->cache);
+}
+
 /* Lines by set of the loads that levels chain[from..to-1] do not hold, at level `to`. */
 static void count_lines(struct launch *launch, struct stage *chain, size_t from, size_t to,
                         const struct pb_point *point, const struct pb_sequence *sequence)
@@ -1232,6 +1253,9 @@ static bool settle_levels(struct launch *launch, struct stage *chain, size_t cou
             continue;
         if (runs || passes <= changing)
             return false;
+        stage->is_held = holds_extent(stage, point, sequence);
+        if (stage->is_held)
+            return true;
         count_lines(launch, chain, k, k, point, sequence);
         stage->is_counted = true;
         sum = sum_lines(stage);
@@ -1269,9 +1293,10 @@ static bool predict_settled(struct launch *launch, const struct pb_point *point,
                             const struct pb_sequence *sequence, size_t count)
 {
     struct prediction *pass = launch->replay->predictions;
-    const struct prediction *held = NULL; /* of loads that the first cache holds all are alike */
+    struct prediction held = {.answers = 0}; /* of loads that the first cache holds all are alike */
     const struct stage *first = &launch->caches[0];
     bool is_by_set = first->is_settled && !first->is_open && !first->is_held, is_whole = true;
+    bool are_translated = is_translated(launch);
 
     begin_at(launch, 0, point, sequence);
     for (size_t slot = 0; slot < count; slot++) {
@@ -1279,17 +1304,19 @@ static bool predict_settled(struct launch *launch, const struct pb_point *point,
         uint64_t address = line_address(point, sequence->offset_bytes[slot]);
         const struct chased_set *set = is_by_set ? set_of(first, address) : NULL;
         bool is_held =
-            is_translated(launch) && (first->is_held || (set != NULL && set->lines <= set->ways));
+            are_translated && (first->is_held || (set != NULL && set->lines <= set->ways));
         bool is_settled = set == NULL || !must_run(first, set);
 
-        if (is_held && held != NULL)
-            pass[slot] = *held;
-        else if (is_settled)
-            predict(launch, page, address, &pass[slot]);
-        if (is_held)
-            held = &pass[slot];
-        pass[slot].is_settled = is_settled;
-        is_whole &= is_settled;
+        if (is_held && held.is_settled) {
+            pass[slot] = held;
+        } else {
+            if (is_settled)
+                predict(launch, page, address, &pass[slot]);
+            pass[slot].is_settled = is_settled;
+            is_whole &= is_settled;
+            if (is_held)
+                held = pass[slot];
+        }
         launch->last = page;
         launch->last_line = address;
     }

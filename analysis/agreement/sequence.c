@@ -80,8 +80,11 @@ static bool is_all_shown(const struct pb_point *point, const struct pb_sequence 
 static void sweep(const struct pb_point *point, uint64_t strides,
                   const struct pb_accesses *accesses, struct pb_sequence *sequence)
 {
-    size_t fixed = 0;
+    size_t fixed = 0, rounds = (size_t)((sequence->period - 1) / strides);
 
+    sequence->most_bytes = (sequence->period - 1) % strides * point->stride_bytes + 8 * rounds;
+    if (rounds > 0 && sequence->most_bytes < (strides - 1) * point->stride_bytes + 8 * (rounds - 1))
+        sequence->most_bytes = (strides - 1) * point->stride_bytes + 8 * (rounds - 1);
     pb_order_list_words(sequence->offset_bytes, sequence->period, (size_t)strides,
                         point->stride_bytes);
     if (is_all_shown(point, sequence, accesses)) {
@@ -267,18 +270,19 @@ static enum pb_status try_record(const struct pb_point *point, const struct pb_a
     return status;
 }
 
-/* Where the slots lie, and whether in order. */
-static void note_extent(struct pb_sequence *sequence)
+/* Whether the slots are in order, and, but for a sweep, where they lie. */
+static void note_extent(struct pb_sequence *sequence, bool is_swept)
 {
     const uint64_t *offsets = sequence->offset_bytes;
-    uint64_t least = offsets[0], most = least;
+    uint64_t least = offsets[0], most;
     size_t i = 1;
 
     while (i < sequence->period && offsets[i] >= offsets[i - 1])
         i++;
-    most = offsets[i - 1];
     sequence->is_ascending = i == sequence->period;
-    for (; i < sequence->period; i++) {
+    if (is_swept)
+        return;
+    for (most = offsets[i - 1]; i < sequence->period; i++) {
         least = offsets[i] < least ? offsets[i] : least;
         most = offsets[i] > most ? offsets[i] : most;
     }
@@ -289,13 +293,15 @@ static void note_extent(struct pb_sequence *sequence)
 enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_accesses *accesses,
                                 struct pb_sequence *sequence, struct pb_error *err)
 {
+    bool is_given = is_order(point, "given"), is_swept;
     enum pb_status status = PB_OK;
 
     *sequence = (struct pb_sequence){
         .offset_bytes = sequence->offset_bytes, .room = sequence->room, .warm = point->warm};
-    if (!is_order(point, "given") || (point->slots > 0 ? point->slots > accesses->count
-                                                       : period_of(accesses) == accesses->count))
+    if (!is_given || (point->slots > 0 ? point->slots > accesses->count
+                                       : period_of(accesses) == accesses->count))
         status = try_sweep(point, accesses, sequence, err);
+    is_swept = sequence->is_known && !is_given;
     if (status == PB_OK && !sequence->is_known)
         status = try_record(point, accesses, sequence, err);
     if (status == PB_OK && !sequence->is_known) {
@@ -308,7 +314,7 @@ enum pb_status pb_sequence_make(const struct pb_point *point, const struct pb_ac
         sequence->warm = 0;
     }
     if (status == PB_OK)
-        note_extent(sequence);
+        note_extent(sequence, is_swept);
     return status;
 }
 

@@ -41,12 +41,10 @@ void pb_order_list_words(uint64_t *offsets, size_t count, size_t strides, uint64
 {
     uint64_t word = 0;
 
-    for (size_t i = 0, stride = 0; i < count; i++) {
-        offsets[i] = stride * stride_bytes + word;
-        stride++;
-        if (stride == strides) {
-            stride = 0;
-            word += 8;
-        }
+    for (size_t first = 0; first < count; first += strides, word += 8) {
+        size_t left = count - first < strides ? count - first : strides;
+
+        for (size_t i = 0; i < left; i++)
+            offsets[first + i] = i * stride_bytes + word;
     }
 }
