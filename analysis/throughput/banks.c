@@ -25,20 +25,22 @@ static const double explained_share = 0.9;
 
 uint32_t pb_banks_ways(uint32_t banks, uint32_t bank_bytes, uint32_t lanes, uint64_t stride_words)
 {
-    uint32_t most = 0;
+    uint64_t before = UINT64_MAX;
+    uint32_t bank[PB_LANES_MAX], rows[PB_LANES_MAX], used = 0, most = 0; /* rows of a bank */
 
     for (uint32_t i = 0; i < lanes; i++) {
         uint64_t row = i * stride_words * 4 / bank_bytes;
-        uint32_t ways = 1;
+        uint32_t own = (uint32_t)(row % banks), at = 0;
 
-        /* Rows rise with the lane: a row is new unless the lane before had it. */
-        for (uint32_t j = i; j-- > 0;) {
-            uint64_t other = j * stride_words * 4 / bank_bytes;
-            uint64_t next = (j + 1) * stride_words * 4 / bank_bytes;
-
-            ways += other != next && other % banks == row % banks;
-        }
-        most = ways > most ? ways : most;
+        if (row == before) /* they rise with the lane */
+            continue;
+        before = row;
+        while (at < used && bank[at] != own)
+            at++;
+        bank[at] = own;
+        rows[at] = at < used ? rows[at] + 1 : 1;
+        used += at == used;
+        most = rows[at] > most ? rows[at] : most;
     }
     return most;
 }
@@ -87,11 +89,13 @@ static struct fit fit_shape(const struct pb_bank_stride *strides, const uint32_t
             continue;
         fit.cost += ways_cost;
         for (size_t i = 0; i < count; i++) {
-            double off = fabs(strides[i].cycles - median) / tolerance(&strides[i]);
-            bool is_explained = rises && off <= 1.0;
+            double off;
+            bool is_explained;
 
             if (ways[i] != n)
                 continue;
+            off = fabs(strides[i].cycles - median) / tolerance(&strides[i]);
+            is_explained = rises && off <= 1.0;
             fit.explained += is_explained;
             fit.cost += is_explained ? 2.0 * off * off : worst_cost;
         }
