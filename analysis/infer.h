@@ -25,7 +25,7 @@ enum pb_status pb_infer_misses_over_sms(const struct pb_case *at, struct pb_erro
 enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct pb_error *err);
 /* infer_banks.c */
 enum pb_status pb_infer_banks(const struct pb_case *at, struct pb_error *err);
-/* infer_sides.c: of the half of L2 that the row's memory names */
+/* infer_sides.c: of both halves of L2 */
 enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_l2_sides(const struct pb_case *at, struct pb_error *err);
 /* infer_levels.c: of all levels */

@@ -62,7 +62,7 @@ const struct pb_inference pb_inferences[] = {
      {"l2_map"},
      {{"partition_sm_counts", ""}, {"crossing_cycles", "cycle"}},
      pb_infer_l2_sides},
-    {"l2_near", {"l2_map"}, {{"latency_cycles", "cycle"}}, pb_infer_l2_side},
+    {"l2_near", {"l2_map"}, {{"latency_cycles", "cycle"}}, NULL},
     {"l2_far", {"l2_map"}, {{"latency_cycles", "cycle"}}, pb_infer_l2_side},
     {"readonly", {"readonly_capacity"}, CAPACITY_ANSWERS, pb_infer_capacity},
     {"readonly",

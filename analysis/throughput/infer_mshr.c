@@ -60,18 +60,23 @@ static struct pb_bursts_fit try_limit(struct search *search, unsigned limit, boo
                : pb_bursts_judge(search->bursts, &search->range, bound, search->outstanding);
 }
 
-/* The number with the least error of [low, high], and the error of the best of all others. */
-static unsigned find_best(struct search *search, unsigned low, unsigned high, bool fitted,
-                          struct pb_bursts_fit *best_out, double *second_out)
+/*
+ * The number with the least error of [low, high], the lowest of such, and the error of the best of
+ * all others. The first one that is tried, if it is good, spares the others most of their work.
+ */
+static unsigned find_best(struct search *search, unsigned low, unsigned high, unsigned first,
+                          bool fitted, struct pb_bursts_fit *best_out, double *second_out)
 {
     struct pb_bursts_fit best = {0, 0, INFINITY};
     double second = INFINITY;
-    unsigned at = low;
+    unsigned at = low, count = high - low + 1;
 
-    for (unsigned limit = low; limit <= high; limit++) {
+    for (unsigned i = 0; i < count; i++) {
+        unsigned limit = low + (first - low + i) % count;
         struct pb_bursts_fit fit = try_limit(search, limit, fitted, second);
 
-        if (fit.error_cycles < best.error_cycles) {
+        if (fit.error_cycles < best.error_cycles ||
+            (fit.error_cycles == best.error_cycles && limit < at)) {
             second = best.error_cycles;
             best = fit;
             at = limit;
@@ -144,11 +149,11 @@ static enum pb_status find_limit(struct search *search, struct finding *finding,
     *finding = (struct finding){.is_seen = false};
     if (search->outstanding == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d loads in flight", LIMIT_MAX);
-    near = find_best(search, 1, search->most, false, &finding->fit, &second);
+    near = find_best(search, 1, search->most, 1, false, &finding->fit, &second);
     do { /* the best at the edge of its neighbours may have a better one beyond */
         last = near;
         near = find_best(search, last > NEAR ? last - NEAR : 1,
-                         last + NEAR < search->most ? last + NEAR : search->most, true,
+                         last + NEAR < search->most ? last + NEAR : search->most, last, true,
                          &finding->fit, &second);
     } while (near + NEAR == last || last + NEAR == near);
     finding->limit = near;

@@ -35,7 +35,8 @@ void pb_outstanding_simulate(struct pb_outstanding *outstanding, unsigned warps,
         for (unsigned warp = 0; warp < warps; warp++) {
             double *of_sm = &outstanding->sm_free[sm_at];
 
-            now = later(later(now, outstanding->ready[warp]), *of_sm);
+            now =
+                later(now, later(outstanding->ready[warp], *of_sm)); /* one step waits for `now` */
             last = now + outstanding->latency;
             outstanding->warp_free[(size_t)at * warps + warp] = *of_sm = last;
             now += outstanding->issue;

@@ -286,7 +286,9 @@ static enum pb_status find_halves(const struct pb_case *at, struct halves *halve
 
 enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err)
 {
-    bool far = strcmp(at->inference->memory, "l2_far") == 0;
+    struct pb_parameter *answers[] = {
+        pb_parameters_find(at->parameters, "l2_near", "latency_cycles"),
+        pb_parameters_find(at->parameters, "l2_far", "latency_cycles")};
     struct pb_sample loads = {NULL, 0, 0}, level = {NULL, 0, 0};
     struct pb_votes votes = {0, 0};
     struct halves halves;
@@ -306,12 +308,15 @@ enum pb_status pb_infer_l2_side(const struct pb_case *at, struct pb_error *err)
                     "ambiguous: %zu loads are of two kinds, %.0f to %.0f cycles: not all lines "
                     "stay in L2",
                     loads.count, loads.values[0], loads.values[loads.count - 1]);
-    if (status == PB_OK) {
+    for (size_t far = 0; status != PB_OK && far < 2; far++)
+        pb_parameter_set_none(answers[far], "%s", err->message);
+    if (status == PB_OK)
+        pb_votes_add_share(&votes, halves.far_count, halves.far_count, PIECES_MAX);
+    for (size_t far = 0; status == PB_OK && far < 2; far++) {
         double across = far ? halves.across.value : 0.0;
 
-        pb_votes_add_share(&votes, halves.far_count, halves.far_count, PIECES_MAX);
         pb_parameter_set_number(
-            pb_case_answer(at, "latency_cycles"),
+            answers[far],
             (struct pb_estimate){pb_quantile(loads.values, loads.count, 0.5) + across,
                                  pb_quantile(loads.values, loads.count, 0.25) + across,
                                  pb_quantile(loads.values, loads.count, 0.75) + across},
