@@ -137,6 +137,7 @@ static uint64_t line_address(const struct pb_point *point, uint64_t offset_bytes
 /* What one load must be answered by, and why it is not one answer. */
 struct prediction {
     uint32_t answers;
+    uint32_t set; /* of the first cache, while settle() decides by it */
     uint8_t reason;
     bool is_open; /* a cache had to choose a victim, and how it does is not known */
     /* Chance alone decides: whether the cache at depth drawn_depth - 1 hits. 0: it does not. */
@@ -732,8 +733,7 @@ static bool count_drawn(struct launch *launch, const struct prediction *predicti
     uint32_t hits = (UINT32_C(1) << (levels * TLBS_MAX)) - 1;
     uint32_t possible = seen & prediction->answers;
 
-    if (prediction->drawn_depth == 0 || possible == 0 ||
-        ((possible & hits) != 0 && (possible & ~hits) != 0))
+    if (possible == 0 || ((possible & hits) != 0 && (possible & ~hits) != 0))
         return false;
     draws->accesses++;
     draws->expected += prediction->is_drawn_miss;
@@ -749,20 +749,19 @@ static bool compare(struct launch *launch, const struct prediction *prediction, 
     const struct route *route = launch->route;
     uint32_t seen = answers_of(route, cycles);
 
-    if (count_drawn(launch, prediction, seen))
+    if (prediction->drawn_depth > 0 && count_drawn(launch, prediction, seen))
         return false; /* settle_draws() counts it */
-    if (seen == 0) {
-        count_undetermined(counts, 1, OUTLIER);
-    } else if ((seen & prediction->answers) == 0 && is_between(route, prediction, cycles)) {
-        count_undetermined(counts, 1, BETWEEN);
-    } else if ((seen & prediction->answers) == 0) {
+    if ((seen & prediction->answers) == 0 && seen != 0 && !is_between(route, prediction, cycles)) {
         counts->accesses++;
         counts->contradicted++;
         return true;
-    } else if (prediction->is_open || !prediction->can_fail) {
+    }
+    if ((seen & prediction->answers) == 0)
+        count_undetermined(counts, 1, seen == 0 ? OUTLIER : BETWEEN);
+    else if (prediction->is_open || !prediction->can_fail)
         count_undetermined(counts, 1,
                            prediction->reason != NO_REASON ? prediction->reason : OVERLAP);
-    } else {
+    else {
         counts->accesses++;
         counts->agreed++;
     }
@@ -1201,8 +1200,10 @@ static void count_lines(struct launch *launch, struct stage *chain, size_t from,
                         const struct pb_point *point, const struct pb_sequence *sequence)
 {
     struct stage *stage = &chain[to];
+    struct prediction *pass = stage == launch->caches ? launch->replay->predictions : NULL;
     int shift = __builtin_ctzll(stage->level->shape.line_bytes);
     uint64_t before = UINT64_MAX;
+    size_t set = 0;
 
     clear_lines(stage);
     begin_at(launch, 0, point, sequence);
@@ -1212,8 +1213,14 @@ static void count_lines(struct launch *launch, struct stage *chain, size_t from,
         size_t k = from;
 
         line = address >> shift;
-        if (from == to && line == before)
+        if (from == to) {
+            if (line != before)
+                stage->sets[set = pb_model_cache_set(stage->cache, address)].lines++;
+            if (pass != NULL)
+                pass[slot].set = (uint32_t)set;
+            before = line;
             continue;
+        }
         if (!stage->level->is_tlb || !is_last_entry(launch, page))
             while (k < to && look_up(launch, &chain[k], address) != HITS)
                 k++;
@@ -1302,7 +1309,7 @@ static bool predict_settled(struct launch *launch, const struct pb_point *point,
     for (size_t slot = 0; slot < count; slot++) {
         uint64_t page = point->base_address + sequence->offset_bytes[slot];
         uint64_t address = line_address(point, sequence->offset_bytes[slot]);
-        const struct chased_set *set = is_by_set ? set_of(first, address) : NULL;
+        const struct chased_set *set = is_by_set ? &first->sets[pass[slot].set] : NULL;
         bool is_held =
             are_translated && (first->is_held || (set != NULL && set->lines <= set->ways));
         bool is_settled = set == NULL || !must_run(first, set);
