@@ -21,6 +21,7 @@ enum {
     FEW_LINES = 16,                      /* of an L2: a part of it that overflows no set */
     AHEAD_BYTES = 8192,                  /* from load to load, that a prefetch may follow */
     FETCHED_AT_ONCE = 8,                 /* loads, at least, of passes that show fetching */
+    LINES_PER_SLOT = 64,                 /* of what a chase in any order covers, to be settled */
     LOST_PER_WAY = 4                     /* misses of a pass for each line that is too many */
 };
 
@@ -1156,11 +1157,41 @@ static bool is_fresh(const struct pb_model_level *level, uint64_t fits_bytes,
            point->alias_bytes == 0 && loads <= sequence->period && loads <= fits_bytes / line;
 }
 
-/* Are all loads of a line, of whatever level, next to each other in a pass? */
-static bool is_ascending(const struct pb_point *point, const struct pb_sequence *sequence)
+/* Is each slot of a line of its own? false, too, where lines are so far apart that it costs. */
+static bool are_lines_apart(uint64_t line_bytes, const struct pb_point *point,
+                            const struct pb_sequence *sequence)
 {
-    return sequence->is_ascending &&
-           (point->alias_bytes == 0 || sequence->most_bytes < point->alias_bytes);
+    int shift = __builtin_ctzll(line_bytes);
+    uint64_t first = (point->base_address + sequence->least_bytes) >> shift;
+    uint64_t last = (point->base_address + sequence->most_bytes) >> shift;
+    unsigned char *seen = NULL;
+    bool are_apart = true;
+
+    if ((last - first) / LINES_PER_SLOT < sequence->period)
+        seen = calloc((size_t)(last - first) + 1, sizeof(*seen));
+    for (size_t i = 0; seen != NULL && i < sequence->period && are_apart; i++) {
+        uint64_t line = (point->base_address + sequence->offset_bytes[i]) >> shift;
+
+        are_apart = !seen[line - first];
+        seen[line - first] = true;
+    }
+    are_apart &= seen != NULL;
+    free(seen);
+    return are_apart;
+}
+
+/* Are all loads of a line, of whatever cache, next to each other in a pass? */
+static bool have_lines_turns(const struct launch *launch, const struct pb_point *point,
+                             const struct pb_sequence *sequence)
+{
+    uint64_t longest = 1;
+
+    if (sequence->is_ascending)
+        return point->alias_bytes == 0 || sequence->most_bytes < point->alias_bytes;
+    for (size_t c = 0; c < launch->way->count; c++)
+        if (launch->caches[c].level->shape.line_bytes > longest)
+            longest = launch->caches[c].level->shape.line_bytes;
+    return point->alias_bytes == 0 && are_lines_apart(longest, point, sequence);
 }
 
 /* The load before that slot was the one of the slot before, or the last one of a pass. */
@@ -1263,6 +1294,8 @@ static bool settle_levels(struct launch *launch, struct stage *chain, size_t cou
         stage->is_held = holds_extent(stage, point, sequence);
         if (stage->is_held)
             return true;
+        if (stage->level->is_tlb && !sequence->is_ascending)
+            return false; /* of a page there are loads all over a pass */
         count_lines(launch, chain, k, k, point, sequence);
         stage->is_counted = true;
         sum = sum_lines(stage);
@@ -1349,7 +1382,7 @@ static void settle(struct launch *launch, const struct pb_point *point,
         launch->caches[c].is_fresh =
             is_fresh(launch->caches[c].level, launch->replay->fits[launch->way->caches[c]], point,
                      sequence, accesses);
-    if (sequence->warm < sequence->period || !is_ascending(point, sequence))
+    if (sequence->warm < sequence->period || !have_lines_turns(launch, point, sequence))
         return;
     launch->passes = sequence->warm / sequence->period;
     launch->is_loaded = true;
