@@ -16,7 +16,6 @@ enum {
     TLBS_MAX = PB_MODEL_TLBS_MAX + 1,    /* TLB levels, and missing all of them */
     ANSWERS_MAX = LEVELS_MAX * TLBS_MAX, /* bits of a set of answers */
     CYCLES_MAX = 4096,                   /* latencies with a class of their own */
-    SEARCHED_LINES_MAX = 64,             /* lines of a set that may be just full */
     REFERENCE_MIN = 256,                 /* accesses that show a spread */
     FEW_LINES = 16,                      /* of an L2: a part of it that overflows no set */
     AHEAD_BYTES = 8192,                  /* from load to load, that a prefetch may follow */
@@ -421,13 +420,13 @@ static enum pb_status open_tlb(struct pb_replay *replay, size_t i, struct pb_err
     return open_level(level, level->fits_bytes, &replay->tlbs[i], &replay->tlb_sets[i], err);
 }
 
-static enum pb_status begin_launch(struct pb_replay *replay, uint64_t carveout_bytes,
-                                   struct pb_error *err)
+static enum pb_status begin_launch(struct pb_replay *replay, const struct pb_model_route *way,
+                                   uint64_t carveout_bytes, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
 
-    for (size_t i = 0; i < replay->hierarchy->cache_count && status == PB_OK; i++)
-        status = open_cache(replay, i, carveout_bytes, err);
+    for (size_t c = 0; c < way->count && status == PB_OK; c++)
+        status = open_cache(replay, way->caches[c], carveout_bytes, err);
     for (size_t i = 0; i < replay->hierarchy->tlb_count && status == PB_OK; i++)
         status = open_tlb(replay, i, err);
     return status;
@@ -797,32 +796,6 @@ static enum pb_status begin_sets(struct pb_replay *replay, const struct pb_model
     return PB_OK;
 }
 
-/* Does the chase have just as many lines in that set as it has ways? */
-static bool is_just_full(const struct pb_model_cache *cache, const struct pb_model_level *level,
-                         size_t set, const struct pb_point *point,
-                         const struct pb_sequence *sequence)
-{
-    size_t ways = level->way_counts != NULL ? level->way_counts[set] : level->shape.way_count;
-    uint64_t lines[SEARCHED_LINES_MAX];
-    size_t count = 0;
-
-    for (size_t i = 0; i < sequence->period && count <= ways; i++) {
-        uint64_t address = line_address(point, sequence->offset_bytes[i]), line;
-        size_t at = 0;
-
-        if (pb_model_cache_set(cache, address) != set)
-            continue;
-        line = pb_model_cache_line(cache, address);
-        while (at < count && lines[at] != line)
-            at++;
-        if (at == SEARCHED_LINES_MAX)
-            return false;
-        lines[at] = line;
-        count += at == count;
-    }
-    return count == ways;
-}
-
 static void count_lost(struct launch *launch, uint64_t line)
 {
     launch->lost_line = launch->lost == 0 || launch->lost_line == line ? line : UINT64_MAX;
@@ -837,32 +810,6 @@ static void excuse(struct launch *launch, uint64_t accesses, enum reason reason,
     counts->undetermined += accesses;
     counts->by_reason[reason] += accesses;
     launch->lost -= accesses;
-}
-
-/*
- * Of one set that is just full, contradicted hits say no more than that somebody else is in it; so
- * do those of one single line where the sets are not known.
- */
-static void excuse_foreign(struct launch *launch, const struct pb_point *point,
-                           const struct pb_sequence *sequence, struct pb_agreement_counts *counts)
-{
-    const struct pb_replay *replay = launch->replay;
-    size_t cache = launch->way->caches[0], worst = 0;
-    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-
-    if (level->is_chip_wide || replay->caches[cache] == NULL || launch->lost == 0)
-        return;
-    if (!level->has_sets) {
-        if (launch->lost_line != UINT64_MAX)
-            excuse(launch, launch->lost, FOREIGN, counts);
-        return;
-    }
-    for (size_t set = 1; set < level->shape.set_count; set++)
-        worst = replay->misses[set] > replay->misses[worst] ? set : worst;
-    if (replay->misses[worst] == 0 ||
-        !is_just_full(replay->caches[cache], level, worst, point, sequence))
-        return;
-    excuse(launch, replay->misses[worst], FOREIGN, counts);
 }
 
 /* Different lines of the chase by set of the path's first cache, which is known. */
@@ -887,6 +834,37 @@ static enum pb_status count_first_lines(struct stage *stage, const struct pb_poi
     free(lines);
     stage->is_counted = true;
     return PB_OK;
+}
+
+/*
+ * Of one set that is just full, contradicted hits say no more than that somebody else is in it; so
+ * do those of one single line where the sets are not known.
+ */
+static enum pb_status excuse_foreign(struct launch *launch, const struct pb_point *point,
+                                     const struct pb_sequence *sequence,
+                                     struct pb_agreement_counts *counts, struct pb_error *err)
+{
+    const struct pb_replay *replay = launch->replay;
+    struct stage *first = &launch->caches[0];
+    const struct pb_model_level *level = first->level;
+    enum pb_status status;
+    size_t worst = 0;
+
+    if (level->is_chip_wide || first->cache == NULL || launch->lost == 0)
+        return PB_OK;
+    if (!level->has_sets) {
+        if (launch->lost_line != UINT64_MAX)
+            excuse(launch, launch->lost, FOREIGN, counts);
+        return PB_OK;
+    }
+    for (size_t set = 1; set < level->shape.set_count; set++)
+        worst = replay->misses[set] > replay->misses[worst] ? set : worst;
+    if (replay->misses[worst] == 0)
+        return PB_OK;
+    status = count_first_lines(first, point, sequence, err);
+    if (status == PB_OK && first->sets[worst].lines == first->sets[worst].ways)
+        excuse(launch, replay->misses[worst], FOREIGN, counts);
+    return status;
 }
 
 /* What a cache made for so many bytes holds in any case: tests may differ by a line or two. */
@@ -1565,7 +1543,9 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
     if (warm_path != path)
         warm = launch_of(replay, warm_path, launch.l2);
     if (!continues(series, i))
-        status = begin_launch(replay, point->carveout_bytes, err);
+        status = begin_launch(replay, launch.way, point->carveout_bytes, err);
+    if (status == PB_OK && warm.way != launch.way && !continues(series, i))
+        status = begin_launch(replay, warm.way, point->carveout_bytes, err);
     if (status == PB_OK)
         status = make_room(replay, sequence->period, err);
     if (status == PB_OK)
@@ -1582,8 +1562,9 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
         settle(&launch, point, sequence, accesses);
     run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
     settle_draws(&launch, counts);
-    excuse_foreign(&launch, point, sequence, counts);
-    status = excuse_full(&launch, point, sequence, accesses, counts, err);
+    status = excuse_foreign(&launch, point, sequence, counts, err);
+    if (status == PB_OK)
+        status = excuse_full(&launch, point, sequence, accesses, counts, err);
     if (status == PB_OK && warm.way == launch.way &&
         counts->by_reason[replay->cache_reasons[launch.way->caches[0]]] > 0)
         status = demand_misses(&launch, point, sequence, accesses, counts, err);
