@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/constants.h"
-#include "core/compare.h"
+#include "analysis/statistics/sort.h"
 
 enum { BINS = 2 * PB_NOISE_REACH + 1, MEMBERS_MIN = 3 };
 
@@ -28,7 +28,7 @@ enum pb_status pb_noise_add(struct pb_noise_evidence *evidence, const double *cy
     }
     sorted = evidence->deviations + evidence->count;
     memcpy(sorted, cycles, count * sizeof(*sorted));
-    qsort(sorted, count, sizeof(*sorted), pb_compare_double);
+    pb_sort(sorted, count);
     median = sorted[count / 2];
     for (size_t i = 0; i < count; i++)
         sorted[i] -= median;
@@ -76,8 +76,7 @@ void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out
     struct pb_noise noise;
 
     if (evidence->count > 0) {
-        qsort(evidence->deviations, evidence->count, sizeof(*evidence->deviations),
-              pb_compare_double);
+        pb_sort(evidence->deviations, evidence->count);
         width = half_width(evidence->deviations, evidence->count);
     }
     jitter = count_bins(evidence, PB_NOISE_JITTER_WIDTHS * width, bins);
@@ -126,7 +125,7 @@ double pb_noise_locate(const struct pb_noise *noise, double *cycles, size_t coun
 {
     double median, best, most = -INFINITY;
 
-    qsort(cycles, count, sizeof(*cycles), pb_compare_double);
+    pb_sort(cycles, count);
     median = best = cycles[count / 2];
     for (int shift = -2; shift <= 2; shift++) {
         double sum = log_all(noise, cycles, count, median + shift);
