@@ -290,8 +290,9 @@ enum { NO_LINE = UINT32_MAX };
 struct sets {
     uint32_t *lines, *missed; /* [geometry->sets] */
     uint32_t *last, *before;  /* line of a set, line of the same set before it, or NO_LINE */
+    uint32_t *rank;           /* of a line: how many of the same set lie before it */
     uint64_t first, step;     /* of the array's lines: an address, and their distance */
-    size_t overfull;
+    size_t count, overfull;
     size_t open_lines; /* of conflicts: see count_overfull() */
 };
 
@@ -310,13 +311,14 @@ static size_t count_lines(const struct pb_cache_chases *chases, const struct pb_
 static enum pb_status sets_open(const struct pb_geometry *geometry, size_t lines, struct sets *sets,
                                 struct pb_error *err)
 {
-    sets->lines = calloc(3 * geometry->sets + lines, sizeof(*sets->lines));
+    sets->lines = calloc(3 * geometry->sets + 2 * lines, sizeof(*sets->lines));
     if (sets->lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %llu sets",
                        (unsigned long long)geometry->sets);
     sets->missed = sets->lines + geometry->sets;
     sets->last = sets->missed + geometry->sets;
     sets->before = sets->last + geometry->sets;
+    sets->rank = sets->before + lines;
     return PB_OK;
 }
 
@@ -337,10 +339,12 @@ static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_
     for (uint64_t address = first; address < base + bytes; address += step) {
         uint64_t set = pb_geometry_set(geometry, address);
 
+        sets->rank[count] = sets->lines[set];
         sets->overfull += ++sets->lines[set] == geometry->ways + 1;
         sets->before[count] = sets->last[set];
         sets->last[set] = count++;
     }
+    sets->count = count;
 }
 
 /* How many lines that are too many for their sets did not miss in a pass. */
@@ -569,19 +573,28 @@ static bool has_ranks(const struct pb_cache_chase *chase, const struct pb_geomet
            sets->lines[set] * sectors_each(chase, geometry) <= RANKS_MAX;
 }
 
-/* How many of a line's loads go before a place of the pass in drawn order. line: its first byte. */
-static size_t count_before(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
-                           uint64_t line, uint32_t place)
-{
-    uint64_t stride = chase->stride_bytes, end = line + geometry->line_bytes;
-    uint64_t first = line > chase->base ? (line - chase->base + stride - 1) / stride : 0;
-    size_t count = 0;
+/* Where the loads of a set lie in a pass in drawn order. */
+struct turns {
+    uint64_t set; /* UINT64_MAX: none */
+    uint32_t place[2 * RANKS_MAX];
+    size_t count;
+};
 
-    if (end > chase->base + chase->array_bytes)
-        end = chase->base + chase->array_bytes;
-    for (uint64_t i = first; chase->base + i * stride < end; i++)
-        count += chase->place[i] < place;
-    return count;
+static void list_turns(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                       const struct sets *sets, uint64_t set, struct turns *turns)
+{
+    uint64_t stride = chase->stride_bytes, end = chase->base + chase->array_bytes;
+
+    turns->set = set;
+    turns->count = 0;
+    for (uint32_t line = sets->last[set]; line != NO_LINE; line = sets->before[line]) {
+        uint64_t at = sets->first + line * sets->step, behind = at + geometry->line_bytes;
+        uint64_t i = at > chase->base ? quotient(at - chase->base + stride - 1, stride) : 0;
+
+        for (; chase->base + i * stride < (behind < end ? behind : end); i++)
+            if (turns->count < 2 * RANKS_MAX)
+                turns->place[turns->count++] = chase->place[i];
+    }
 }
 
 /*
@@ -590,20 +603,32 @@ static size_t count_before(const struct pb_cache_chase *chase, const struct pb_g
  * is how many loads of the set go before.
  */
 static size_t rank_of(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
-                      const struct sets *sets, uint64_t set, uint64_t address)
+                      const struct sets *sets, uint64_t set, uint64_t address, struct turns *turns)
 {
-    uint64_t each = sectors_each(chase, geometry), own = (address - sets->first) / sets->step;
+    uint64_t each = sectors_each(chase, geometry), slot;
     size_t rank = 0;
+    uint32_t place;
 
     if (!has_ranks(chase, geometry, sets, set))
         return NO_RANK;
-    for (uint32_t line = sets->last[set]; line != NO_LINE; line = sets->before[line])
-        rank += chase->place == NULL
-                    ? line < own
-                    : count_before(chase, geometry, sets->first + line * sets->step,
-                                   chase->place[(address - chase->base) / chase->stride_bytes]);
-    if (chase->place == NULL && geometry->hides_misses)
-        rank = rank * each + address % geometry->line_bytes * each / geometry->line_bytes;
+    if (chase->place == NULL) {
+        uint64_t line = quotient(address - sets->first, sets->step);
+
+        if (line >= sets->count || sets->rank[line] >= sets->lines[set])
+            return NO_RANK;
+        rank = sets->rank[line];
+        return geometry->hides_misses
+                   ? rank * each + address % geometry->line_bytes * each / geometry->line_bytes
+                   : rank;
+    }
+    if (turns->set != set)
+        list_turns(chase, geometry, sets, set, turns);
+    slot = quotient(address - chase->base, chase->stride_bytes);
+    if (slot >= chase->count)
+        return NO_RANK;
+    place = chase->place[slot];
+    for (size_t i = 0; i < turns->count; i++)
+        rank += turns->place[i] < place;
     return rank;
 }
 
@@ -668,8 +693,11 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     size_t lines = 0;
     uint64_t before = UINT64_MAX, each = sectors_each(chase, geometry);
     struct set_conflicts conflicts;
+    struct turns turns;
     size_t open, missed = 0, other = 0;
 
+    turns.set = UINT64_MAX; /* its places are not to be cleared */
+    turns.count = 0;
     find_conflicts(chase, geometry, sets, &conflicts);
     open = count_open(chase, geometry, sets, &conflicts, pool);
     for (size_t i = 0; i < chase->misses; i++) {
@@ -682,7 +710,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
 
         if (!is_own && pb_cache_chases_is_background(chases, address))
             continue;
-        rate = is_own ? &pool->by_rank[rank_of(chase, geometry, sets, set, address)]
+        rate = is_own ? &pool->by_rank[rank_of(chase, geometry, sets, set, address, &turns)]
                       : &pool->elsewhere;
         other += !is_open;
         fit->elsewhere += is_open && !is_own;
