@@ -322,14 +322,24 @@ static enum pb_status sets_open(const struct pb_geometry *geometry, size_t lines
     return PB_OK;
 }
 
-/* Every line that the array's loads touch, or that is prefetched behind its end. */
+/*
+ * Every line that the array's loads touch, or that is prefetched behind its end. A step that is a
+ * power of two inverts a run of an address's bits, from its own on: what that run inverts of an
+ * index of parities its last bit says.
+ */
 static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_t bytes,
                       uint64_t stride, struct sets *sets)
 {
     uint64_t line = geometry->line_bytes, step = stride > line ? stride : line;
-    uint64_t first = stride > line ? base : base / line * line;
+    uint64_t first = stride > line ? base : base / line * line, inverted[64] = {0};
+    uint64_t set = pb_geometry_set(geometry, first);
+    bool is_modulo = geometry->index == PB_INDEX_MODULO && step % line == 0;
+    bool is_run = geometry->index != PB_INDEX_MODULO && (step & (step - 1)) == 0;
+    uint64_t further = is_modulo ? quotient(step, line) % geometry->sets : 0;
     uint32_t count = 0;
 
+    for (unsigned last = (unsigned)__builtin_ctzll(step); is_run && last < 64; last++)
+        inverted[last] = pb_geometry_set(geometry, (UINT64_C(2) << last) - step);
     sets->first = first;
     sets->step = step;
     bytes += geometry->prefetch_bytes;
@@ -337,12 +347,16 @@ static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_
     memset(sets->last, 0xff, geometry->sets * sizeof(*sets->last));
     sets->overfull = 0;
     for (uint64_t address = first; address < base + bytes; address += step) {
-        uint64_t set = pb_geometry_set(geometry, address);
-
         sets->rank[count] = sets->lines[set];
         sets->overfull += ++sets->lines[set] == geometry->ways + 1;
         sets->before[count] = sets->last[set];
         sets->last[set] = count++;
+        if (is_run)
+            set ^= inverted[63 - __builtin_clzll(address ^ (address + step))];
+        else if (is_modulo)
+            set += set + further < geometry->sets ? further : further - geometry->sets;
+        else
+            set = pb_geometry_set(geometry, address + step);
     }
     sets->count = count;
 }
