@@ -38,7 +38,7 @@ static bool fits(const struct pb_sequence *sequence, const struct pb_accesses *a
     return true;
 }
 
-/* Where a sweep lists the word at an offset before it is shuffled. */
+/* Where a sweep lists the word at an offset, one of 8 bytes, before it is shuffled. */
 static uint64_t place_of(const struct pb_point *point, uint64_t strides, uint64_t offset)
 {
     return offset % point->stride_bytes / 8 * strides + offset / point->stride_bytes;
@@ -57,6 +57,8 @@ static bool begin_with(const struct pb_point *point, const struct pb_accesses *a
     for (size_t i = 0; i < accesses->count; i++) {
         uint64_t at = place_of(point, strides, shown[i]);
 
+        if (shown[i] % point->stride_bytes % 8 != 0)
+            return false;
         while (at < i && shown[at] != shown[i]) /* what was there went where that load was */
             at = place_of(point, strides, shown[at]);
         if (at < i || at >= sequence->period || offsets[at] != shown[i])
@@ -67,7 +69,7 @@ static bool begin_with(const struct pb_point *point, const struct pb_accesses *a
     return true;
 }
 
-/* Are the loads before the record in order, or is there none, so that it need not be drawn? */
+/* Does the record show every load of the launch, and nothing goes by the order of other slots? */
 static bool is_all_shown(const struct pb_point *point, const struct pb_sequence *sequence,
                          const struct pb_accesses *accesses)
 {
@@ -76,7 +78,7 @@ static bool is_all_shown(const struct pb_point *point, const struct pb_sequence 
     return sequence->warm == 0 && accesses->count <= sequence->period && !is_read_before;
 }
 
-/* All slots of a sweep, as far as loads show it in their order. strides: slots_of() */
+/* All slots of a sweep, in their order as far as it matters. strides: slots_of() */
 static void sweep(const struct pb_point *point, uint64_t strides,
                   const struct pb_accesses *accesses, struct pb_sequence *sequence)
 {

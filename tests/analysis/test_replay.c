@@ -15,6 +15,7 @@
 
 #include "analysis/agreement/agreement.h"
 #include "analysis/agreement/policy.h"
+#include "analysis/agreement/sequence.h"
 #include "analysis/recordings.h"
 
 /* A device measured once for all tests of this program. */
@@ -39,6 +40,61 @@ static double share_contradicted(const struct pb_agreement *agreement, const cha
             return (double)agreement->tests[i].contradicted / (double)agreement->tests[i].accesses;
     fail_msg("no row of %s", test);
     return NAN;
+}
+
+/* The slots of a random sweep over 64 lines, of which the record shows the first few loads. */
+static struct pb_sequence sequence_of(const uint64_t *index_bytes, size_t count)
+{
+    struct pb_point point = {
+        .order = "random", .footprint_bytes = 64 * 128, .stride_bytes = 128, .seed = 1};
+    struct pb_accesses accesses = {.index_bytes = index_bytes, .count = count};
+    struct pb_sequence sequence = {.offset_bytes = NULL};
+    struct pb_error err = PB_ERROR_INIT;
+
+    if (pb_sequence_make(&point, &accesses, &sequence, &err) != PB_OK)
+        fail_msg("%s", err.message);
+    return sequence;
+}
+
+/* Where nothing came before it, a record shows the order; the other slots follow in any. */
+static void test_sequence__all_loads_in_the_record_need_no_drawn_order(void **state)
+{
+    static const uint64_t shown[] = {2 * 128, 0, 128, 63 * 128, 3 * 128};
+    enum { SHOWN = sizeof(shown) / sizeof(shown[0]) };
+    struct pb_sequence sequence = sequence_of(shown, SHOWN);
+    bool seen[64] = {false};
+
+    (void)state;
+    assert_true(sequence.is_known);
+    assert_int_equal(sequence.period, 64);
+    assert_int_equal(sequence.least_bytes, 0);
+    assert_int_equal(sequence.most_bytes, 63 * 128);
+    assert_false(sequence.is_ascending);
+    assert_memory_equal(sequence.offset_bytes, shown, sizeof(shown));
+    for (size_t i = 0; i < 64; i++) {
+        assert_int_equal(sequence.offset_bytes[i] % 128, 0);
+        assert_false(seen[sequence.offset_bytes[i] / 128]);
+        seen[sequence.offset_bytes[i] / 128] = true;
+    }
+    pb_sequence_clear(&sequence);
+}
+
+/* What is no slot of the sweep, or one twice, is a launch of its own: all that is known is it. */
+static void test_sequence__other_loads_are_a_launch_of_their_own(void **state)
+{
+    static const uint64_t between[] = {0, 4, 8}, twice[] = {128, 0, 256, 0}, far[] = {0, 64 * 128};
+    struct pb_sequence sequence = sequence_of(between, 3);
+
+    (void)state;
+    assert_int_equal(sequence.period, 3);
+    pb_sequence_clear(&sequence);
+    sequence = sequence_of(twice, 4);
+    assert_int_equal(sequence.period, 4);
+    pb_sequence_clear(&sequence);
+    sequence = sequence_of(far, 2);
+    assert_int_equal(sequence.period, 2);
+    assert_int_equal(sequence.most_bytes, 64 * 128);
+    pb_sequence_clear(&sequence);
 }
 
 /* The accesses add up, and what is undetermined names what is missing. */
@@ -445,6 +501,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sequence__all_loads_in_the_record_need_no_drawn_order),
+        cmocka_unit_test(test_sequence__other_loads_are_a_launch_of_their_own),
         cmocka_unit_test(test_agreement__every_access_counts_once),
         cmocka_unit_test(test_agreement__right_parameters_are_hardly_contradicted),
         cmocka_unit_test(test_agreement__little_is_undetermined_where_all_is_known),
