@@ -16,9 +16,11 @@
 #include "core/record.h"
 
 struct pb_sequence {
-    uint64_t *offset_bytes; /* [period] owned; load t of the launch is offset_bytes[t % period] */
-    size_t period;          /* > 0 */
-    size_t room;            /* of offset_bytes */
+    /* [period] owned; load t of the launch is offset_bytes[t % period]. Of a sweep that the record
+       shows from its first load on, the slots that it does not show are in no order. */
+    uint64_t *offset_bytes;
+    size_t period;                    /* > 0 */
+    size_t room;                      /* of offset_bytes */
     uint64_t least_bytes, most_bytes; /* offsets of the slots */
     bool is_ascending;                /* no slot lies before the one that was loaded before it */
     uint64_t warm;                    /* loads before the record */
