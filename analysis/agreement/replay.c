@@ -16,6 +16,7 @@ enum {
     TLBS_MAX = PB_MODEL_TLBS_MAX + 1,    /* TLB levels, and missing all of them */
     ANSWERS_MAX = LEVELS_MAX * TLBS_MAX, /* bits of a set of answers */
     CYCLES_MAX = 4096,                   /* latencies with a class of their own */
+    JUST_FULL_MAX = 64,                  /* ways of a set that a line more may overflow */
     REFERENCE_MIN = 256,                 /* accesses that show a spread */
     FEW_LINES = 16,                      /* of an L2: a part of it that overflows no set */
     AHEAD_BYTES = 8192,                  /* from load to load, that a prefetch may follow */
@@ -862,7 +863,8 @@ static enum pb_status excuse_foreign(struct launch *launch, const struct pb_poin
     if (replay->misses[worst] == 0)
         return PB_OK;
     status = count_first_lines(first, point, sequence, err);
-    if (status == PB_OK && first->sets[worst].lines == first->sets[worst].ways)
+    if (status == PB_OK && first->sets[worst].lines == first->sets[worst].ways &&
+        first->sets[worst].ways <= JUST_FULL_MAX)
         excuse(launch, replay->misses[worst], FOREIGN, counts);
     return status;
 }
