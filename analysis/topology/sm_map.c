@@ -2,6 +2,7 @@
 #include "analysis/topology/sm_map.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,24 +33,42 @@ static const double *rows_of(const struct pb_matrix *matrix, const char *touch)
     return matrix->values + at * matrix->axes[SM].length * matrix->axes[LINE].length;
 }
 
-/* Loads come from the nearest copy: those that take what misses take were of lines L2 had lost. */
-static enum pb_status check_resident(const struct pb_matrix *matrix, double border_cycles,
-                                     struct pb_error *err)
+/*
+ * Loads come from the nearest copy: those that take what misses take were of lines L2 had lost. A
+ * line that most SMs' loads miss, as where its set is overfull, lies where DRAM's latencies say.
+ */
+static enum pb_status find_lost(const struct pb_matrix *matrix, double border_cycles, bool *is_lost,
+                                struct pb_error *err)
 {
-    size_t count = matrix->axes[SM].length * matrix->axes[LINE].length, missed = 0;
+    size_t sms = matrix->axes[SM].length, lines = matrix->axes[LINE].length, missed = 0;
     const double *loads = rows_of(matrix, "load");
 
-    if (loads == NULL || isnan(border_cycles))
-        return PB_OK;
-    for (size_t i = 0; i < count; i++)
-        missed += loads[i] > border_cycles;
-    if ((double)missed > most_missed * (double)count)
+    for (size_t line = 0; line < lines; line++) {
+        size_t of_line = 0;
+
+        for (size_t sm = 0; loads != NULL && sm < sms; sm++)
+            of_line += loads[sm * lines + line] > border_cycles;
+        is_lost[line] = 2 * of_line > sms;
+        missed += of_line;
+    }
+    if ((double)missed > most_missed * (double)(sms * lines))
         return pb_fail(err, PB_NOT_FOUND,
                        "not observable: %.0f%% of the loads of the map take what L2 misses take: "
                        "L2 does not keep "
                        "its lines",
-                       100.0 * (double)missed / (double)count);
+                       100.0 * (double)missed / (double)(sms * lines));
     return PB_OK;
+}
+
+/* Keeps what atomics to the other lines take. */
+static void drop_lost(struct pb_sm_map *map, const bool *is_lost)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < map->sms * map->lines; i++)
+        if (!is_lost[i % map->lines])
+            map->cycles[kept++] = map->cycles[i];
+    map->lines = kept / map->sms;
 }
 
 /* Caps what lies above all but a few by more than these spread: spikes. */
@@ -78,6 +97,7 @@ enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, double miss_border
     enum pb_status status = pb_axes_check(matrix, requirements, 3, err);
     const double *cycles;
     struct pb_sm_map map;
+    bool *is_lost;
 
     if (status != PB_OK)
         return status;
@@ -97,15 +117,20 @@ enum pb_status pb_sm_map_open(const struct pb_matrix *matrix, double miss_border
     for (size_t i = 0; i < map.sms * map.lines; i++)
         if (!(fabs(cycles[i]) < UINT32_MAX))
             return pb_fail(err, PB_NOT_FOUND, "not recorded: some SMs were not measured");
-    status = check_resident(matrix, miss_border_cycles, err);
-    if (status != PB_OK)
-        return status;
     map.cycles = malloc((map.sms * map.lines + 1) * sizeof(*map.cycles));
-    if (map.cycles == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a map of %zu SMs and %zu lines",
-                       map.sms, map.lines);
-    memcpy(map.cycles, cycles, map.sms * map.lines * sizeof(*map.cycles));
-    status = cap(&map, err);
+    is_lost = malloc(map.lines + 1);
+    if (map.cycles == NULL || is_lost == NULL)
+        status =
+            pb_fail(err, PB_NO_MEMORY, "out of memory allocating a map of %zu SMs and %zu lines",
+                    map.sms, map.lines);
+    if (status == PB_OK)
+        status = find_lost(matrix, miss_border_cycles, is_lost, err);
+    if (status == PB_OK) {
+        memcpy(map.cycles, cycles, map.sms * map.lines * sizeof(*map.cycles));
+        drop_lost(&map, is_lost);
+        status = cap(&map, err);
+    }
+    free(is_lost);
     if (status == PB_OK)
         *map_out = map;
     else

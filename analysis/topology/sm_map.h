@@ -12,10 +12,10 @@ struct pb_case;
 /* Fewer SMs than these show no groups: a part of them could not predict the rest. */
 enum { PB_SM_MAP_SMS_MIN = 4 };
 
-/* The atomics of the map less outliers; for pb_sm_map_clear(). */
+/* The atomics of the map to lines that L2 keeps, less outliers; for pb_sm_map_clear(). */
 struct pb_sm_map {
-    double *cycles; /* [sms][lines], finite */
-    size_t sms, lines;
+    double *cycles;    /* [sms][lines], finite */
+    size_t sms, lines; /* lines: those that L2 keeps */
 };
 
 /*
