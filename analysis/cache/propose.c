@@ -14,9 +14,12 @@ enum {
     WAYS_MAX = 1024,
     SETS_MAX = 1 << 16,
     BITS_MAX = 18, /* of a transform: 2^18 masks */
-    BASES_MAX = 24,
+    BASES_MAX = 36,
     LINE_COUNTS = 12
 };
+
+/* Of few pairs, by how large a share of them more must keep a mask than break it. */
+static const double few_pairs_kept = 0.6;
 
 void pb_hypotheses_clear(struct pb_hypotheses *hypotheses)
 {
@@ -503,23 +506,57 @@ static bool drop_mask(const struct pb_cache_chases *chases, uint64_t array_bytes
     return true;
 }
 
-/* Bases by growing shares of noise; each that has more masks than the one before. */
+/* How many more pairs of all keep a mask than break it. */
+struct kept {
+    int32_t even;
+    uint32_t mask;
+};
+
+static int by_even(const void *a, const void *b)
+{
+    const struct kept *left = a, *right = b;
+
+    if (left->even != right->even)
+        return left->even < right->even ? 1 : -1;
+    return (left->mask > right->mask) - (left->mask < right->mask);
+}
+
+/*
+ * The masks that more pairs keep than the best of all would by chance (of few pairs, than most):
+ * those that the most pairs keep first. *kept_out is to be freed; NULL: there are none.
+ */
+static size_t sort_masks(const struct space *space, struct kept **kept_out)
+{
+    size_t masks = (size_t)1 << space->bits, count = 0;
+    double pairs = (double)space->pairs;
+    double least = fmin(sqrt(2.0 * log((double)masks) * pairs), few_pairs_kept * pairs);
+    struct kept *kept = malloc(masks * sizeof(*kept));
+
+    for (uint32_t mask = 1; kept != NULL && mask < masks; mask++)
+        if (space->even[mask] >= least)
+            kept[count++] = (struct kept){space->even[mask], mask};
+    if (count > 0)
+        qsort(kept, count, sizeof(*kept), by_even);
+    *kept_out = kept;
+    return count;
+}
+
+/*
+ * Bases of the masks that are kept best, each with a mask more than the one before. Noise breaks
+ * all masks alike, but lines that are prefetched behind the added one those of low bits most.
+ */
 static size_t find_bases(const struct pb_cache_chases *chases, uint64_t array_bytes,
                          const struct space *space, struct basis bases[BASES_MAX])
 {
     struct basis basis = {.count = 0};
-    size_t count = 0, masks = (size_t)1 << space->bits;
+    struct kept *kept = NULL;
+    size_t count = 0, masks = space->pairs > 0 ? sort_masks(space, &kept) : 0;
 
-    if (space->pairs == 0)
-        return 0;
-    for (double share = 0.0; share < 0.5 && count < BASES_MAX;
-         share = share == 0.0 ? PB_SPIKES_MOST : 2.0 * share) {
+    for (size_t i = 0, next; i < masks && count < BASES_MAX; i = next) {
         size_t before = basis.count;
-        double least = (1.0 - 2.0 * share) * (double)space->pairs;
 
-        for (uint32_t mask = 1; mask < masks; mask++)
-            if (space->even[mask] >= least)
-                basis_add(&basis, mask);
+        for (next = i; next < masks && kept[next].even == kept[i].even; next++)
+            basis_add(&basis, kept[next].mask);
         if (basis.count > before) {
             struct basis other = basis;
 
@@ -528,6 +565,7 @@ static size_t find_bases(const struct pb_cache_chases *chases, uint64_t array_by
                 bases[count++] = other;
         }
     }
+    free(kept);
     return count;
 }
 
