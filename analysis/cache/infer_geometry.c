@@ -463,7 +463,7 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
 {
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
     struct pb_parameter *masks = pb_case_answer(at, "index_masks");
-    struct pb_far_bits far = pb_geometry_far_bits(&scene->chases);
+    struct pb_far_bits far = pb_geometry_far_bits(&scene->chases, best);
     uint64_t masks_out[64], bits = pb_geometry_varied_bits(&scene->chases);
     const char *how = "any other basis of the same space is the same index, and other bits are not "
                       "excluded";
@@ -489,7 +489,7 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
     if ((far.unseen | far.thin) != 0 && best->index == PB_INDEX_XOR) {
         pb_parameter_set_none(masks,
                               "too few observations: %d far lines conflicted with none, and %d "
-                              "with a single other one: "
+                              "with too few others of one set: "
                               "whether their address bits belong to the index is not certain",
                               __builtin_popcountll(far.unseen), __builtin_popcountll(far.thin));
         return;

@@ -21,6 +21,9 @@ enum {
 /* Of few pairs, by how large a share of them more must keep a mask than break it. */
 static const double few_pairs_kept = 0.6;
 
+/* Of less the set of a far line is not certain; two pairs of one set have 25, a single one 3. */
+static const double far_odds = 20.0;
+
 void pb_hypotheses_clear(struct pb_hypotheses *hypotheses)
 {
     free(hypotheses->items);
@@ -223,26 +226,67 @@ static size_t reduce(uint64_t *masks, size_t count)
     return rank;
 }
 
-/* Does the bit of far lines belong to a mask? By the majority of their pairs; even: no. */
-static bool has_far_bit(const struct pb_cache_chases *chases, uint64_t mask, uint64_t bit)
+enum { FAR_PAIRS_MAX = 1024 };
+
+/* Pairs of a far line by the masks that they break. */
+struct far_pairs {
+    uint64_t most_broken; /* by the most pairs: bit i is mask i */
+    size_t most, second;  /* pairs that break those masks, and the next commonest ones */
+};
+
+static int by_value(const void *a, const void *b)
 {
-    size_t odd = 0, pairs = 0;
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/*
+ * The far line's bit belongs to the masks that most of its pairs break together: these are of the
+ * far line's set, and those with lines that were prefetched behind it are scattered.
+ */
+static struct far_pairs count_far_pairs(const struct pb_cache_chases *chases, const uint64_t *masks,
+                                        size_t mask_count, uint64_t bit)
+{
+    struct far_pairs pairs = {0, 0, 0};
+    uint64_t broken[FAR_PAIRS_MAX];
+    size_t count = 0;
 
     for (size_t i = 0; i < chases->count; i++) {
         const struct pb_cache_chase *chase = &chases->items[i];
 
         if (!is_conflict(chase) || chase->far_bit != bit)
             continue;
-        for (size_t k = 0; k < chase->misses; k++) {
-            uint64_t pair = chase->added ^ chases->missing[chase->first_missing + k];
+        for (size_t k = 0; k < chase->misses && count < FAR_PAIRS_MAX; k++) {
+            uint64_t missing = chases->missing[chase->first_missing + k];
+            uint64_t pair = (chase->added ^ missing) & ~bit;
 
-            if (pb_cache_chases_is_background(chases, chases->missing[chase->first_missing + k]))
+            if (pb_cache_chases_is_background(chases, missing))
                 continue;
-            odd += (size_t)__builtin_parityll(pair & mask);
-            pairs++;
+            broken[count] = 0;
+            for (size_t m = 0; m < mask_count; m++)
+                broken[count] |= (uint64_t)__builtin_parityll(pair & masks[m]) << m;
+            count++;
         }
     }
-    return 2 * odd > pairs;
+    qsort(broken, count, sizeof(*broken), by_value);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && broken[next] == broken[i];)
+            next++;
+        if (next - i > pairs.most) {
+            pairs = (struct far_pairs){broken[i], next - i, pairs.most};
+        } else if (next - i > pairs.second) {
+            pairs.second = next - i;
+        }
+    }
+    return pairs;
+}
+
+/* That the commonest pairs are of the far line's set, and not the next commonest ones. */
+static double log_odds_of(const struct far_pairs *pairs)
+{
+    return (double)(pairs->most - pairs->second) *
+           log(((double)pairs->most + 0.5) / ((double)pairs->second + 0.5));
 }
 
 static uint64_t all_far_bits(const struct pb_cache_chases *chases)
@@ -255,20 +299,19 @@ static uint64_t all_far_bits(const struct pb_cache_chases *chases)
     return bits;
 }
 
-struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases)
+struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases,
+                                        const struct pb_geometry *geometry)
 {
     struct pb_far_bits far = {0, 0, 0};
 
     for (uint64_t left = all_far_bits(chases); left != 0; left &= left - 1) {
         uint64_t bit = left & -left;
-        size_t pairs = 0;
+        struct far_pairs pairs =
+            count_far_pairs(chases, geometry->masks, geometry->mask_count, bit);
 
-        for (size_t i = 0; i < chases->count; i++)
-            if (is_conflict(&chases->items[i]) && chases->items[i].far_bit == bit)
-                pairs += chases->items[i].misses;
-        if (pairs == 0)
+        if (pairs.most == 0)
             far.unseen |= bit;
-        else if (pairs == 1)
+        else if (log_odds_of(&pairs) < log(far_odds))
             far.thin |= bit;
         else
             far.shown |= bit;
@@ -290,12 +333,12 @@ static size_t masks_of_line(const struct pb_cache_chases *chases, const struct s
     for (size_t i = 0; i < rank && count < PB_GEOMETRY_MASKS_MAX; i++)
         if ((all[i] & (line_bytes - 1)) == 0)
             masks[count++] = all[i];
-    for (size_t i = 0; i < count; i++) {
-        uint64_t near = masks[i];
+    for (uint64_t left = far; left != 0; left &= left - 1) {
+        uint64_t bit = left & -left;
+        struct far_pairs pairs = count_far_pairs(chases, masks, count, bit);
 
-        for (uint64_t left = far; left != 0; left &= left - 1)
-            if (has_far_bit(chases, near, left & -left))
-                masks[i] |= left & -left;
+        for (size_t i = 0; i < count; i++)
+            masks[i] |= (pairs.most_broken >> i & 1) != 0 ? bit : 0;
     }
     return reduce(masks, count);
 }

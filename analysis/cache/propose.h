@@ -31,8 +31,8 @@ struct pb_geometry_hints {
  * Every line from the sector to 1 KiB; of each, every modulo that makes a whole number of ways of
  * what fits, and every xor that the conflicts leave at some share of noise: the masks whose parity
  * is even in all pairs of conflicting lines but that share, all of them by one Walsh-Hadamard
- * transform. Bits that single far lines show join each mask by the majority of their pairs.
- * PB_NO_MEMORY.
+ * transform. Bits that single far lines show join the masks of the set that most of their
+ * pairs are of. PB_NO_MEMORY.
  */
 enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
                                    const struct pb_geometry_hints *hints,
@@ -41,11 +41,13 @@ enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
 /* Log prior of a line: caches of GPUs and CPUs have lines of up to 128 bytes, few longer ones. */
 double pb_geometry_prior_of_line(uint64_t line_bytes);
 
-/* Pairs of the far lines: how many of the address bits beyond the array were shown by so many. */
+/* The address bits beyond the array, by what pairs of their lines say of their set. */
 struct pb_far_bits {
-    uint64_t shown, unseen, thin; /* bits: by several pairs, by none, by a single one */
+    uint64_t shown, unseen,
+        thin; /* bits: one set is likeliest, no pair at all, others are possible */
 };
-struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases);
+struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases,
+                                        const struct pb_geometry *geometry);
 
 /* The address bits in which lines of the conflicts differ, and between their stride and a finer one
  * of sweeps: no other bit of an index can show. */
