@@ -23,6 +23,9 @@
 #include "analysis/constants.h"
 #include "analysis/statistics/likelihood.h"
 
+/* Hypotheses of each line that are scored by sweeps. */
+enum { CANDIDATES = 16 };
+
 /* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
 static const uint64_t least_sector_bytes = 32;
 
@@ -99,6 +102,32 @@ static enum pb_status add_score(const struct scene *scene, struct pb_hypothesis 
     return status;
 }
 
+/* The same from every so manieth chase, which stands for the others. */
+static enum pb_status add_estimate(const struct scene *scene, struct pb_hypotheses *hypotheses,
+                                   enum pb_chase_kind kind, size_t every, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < hypotheses->count && status == PB_OK; i++) {
+        double before = hypotheses->items[i].log_likelihood;
+
+        status = add_score(scene, &hypotheses->items[i], kind, every, err);
+        hypotheses->items[i].log_likelihood +=
+            (double)(every - 1) * (hypotheses->items[i].log_likelihood - before);
+    }
+    return status;
+}
+
+/* Of sweeps. */
+static size_t count_loads(const struct pb_cache_chases *chases)
+{
+    size_t loads = 0;
+
+    for (size_t i = 0; i < chases->count; i++)
+        loads += chases->items[i].kind == PB_CHASE_CONFLICT ? 0 : chases->items[i].count;
+    return loads;
+}
+
 /* Only so many of the conflicts that all hypotheses together take so many misses and passes. */
 static size_t every_of(const struct scene *scene, size_t work)
 {
@@ -106,7 +135,7 @@ static size_t every_of(const struct scene *scene, size_t work)
 }
 
 /* Only the best few of each line. */
-static void keep_finalists(struct pb_hypotheses *hypotheses)
+static void keep_best(struct pb_hypotheses *hypotheses, size_t few)
 {
     size_t kept = 0, of_line[64] = {0};
 
@@ -114,7 +143,7 @@ static void keep_finalists(struct pb_hypotheses *hypotheses)
     for (size_t i = 0; i < hypotheses->count; i++) {
         size_t *seen = &of_line[__builtin_ctzll(hypotheses->items[i].geometry.line_bytes)];
 
-        if (++*seen <= PB_FEW)
+        if (++*seen <= few)
             hypotheses->items[kept++] = hypotheses->items[i];
     }
     hypotheses->count = kept;
@@ -179,9 +208,8 @@ static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
     for (size_t i = 0; i < scene->hypotheses.count && status == PB_OK; i++) {
         struct pb_hypothesis *hypothesis = &scene->hypotheses.items[i];
 
-        hypothesis->log_likelihood -= pb_geometry_log_likelihood(&hypothesis->fit);
         hypothesis->fit = (struct pb_geometry_fit){.open = 0.0};
-        hypothesis->log_likelihood += pb_geometry_log_likelihood(&hypothesis->fit);
+        hypothesis->log_likelihood = hypothesis->log_prior;
         status = add_score(scene, hypothesis, PB_CHASE_CONFLICT, every, err);
         if (status == PB_OK)
             status = add_score(scene, hypothesis, PB_CHASE_SWEEP, 1, err);
@@ -321,7 +349,10 @@ static void join_setless(struct pb_hypotheses *hypotheses)
     hypotheses->count = kept;
 }
 
-/* Sorts all hypotheses by their likelihood: first by the shorter arrays' conflicts alone. */
+/*
+ * Sorts all hypotheses by their likelihood: first by the shorter arrays' conflicts alone, then by a
+ * part of the sweeps, too, since what is prefetched behind the added line breaks sets in conflicts.
+ */
 static enum pb_status score_all(struct scene *scene, struct pb_error *err)
 {
     struct pb_hypotheses *hypotheses = &scene->hypotheses;
@@ -334,17 +365,24 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
     uint64_t least, most;
     enum pb_status status = pb_geometry_propose(&scene->chases, &scene->hints, hypotheses, err);
 
+    for (size_t i = 0; i < hypotheses->count; i++)
+        hypotheses->items[i].log_prior = hypotheses->items[i].log_likelihood;
     span_arrays(scene, &least, &most);
     scene->most_bytes = least;
-    for (size_t i = 0; i < hypotheses->count && status == PB_OK; i++)
-        status = add_score(scene, &hypotheses->items[i], PB_CHASE_CONFLICT, every, err);
+    if (status == PB_OK)
+        status = add_estimate(scene, hypotheses, PB_CHASE_CONFLICT, every, err);
     if (status != PB_OK || hypotheses->count == 0)
         return status;
-    keep_finalists(hypotheses);
-    status = pb_hypotheses_add(hypotheses, &ample, err);
+    keep_best(hypotheses, CANDIDATES);
     scene->most_bytes = UINT64_MAX;
-    if (status == PB_OK && least < most)
+    if (least < most)
         status = find_store(scene, least, err);
+    if (status == PB_OK)
+        status = add_estimate(scene, hypotheses, PB_CHASE_SWEEP,
+                              1 + count_loads(&scene->chases) / (16 * PB_CACHE_WORK), err);
+    keep_best(hypotheses, PB_FEW);
+    if (status == PB_OK)
+        status = pb_hypotheses_add(hypotheses, &ample, err);
     if (status == PB_OK)
         status = score_finalists(scene, err);
     sort(hypotheses);
@@ -606,15 +644,6 @@ static bool is_explained(const struct scene *scene, size_t *explained_out, size_
     if ((double)*explained_out < PB_MOST * (double)*all_out)
         return false;
     return best->ways <= PB_CACHE_WAYS_MOST || are_most_passes_full(scene, best->sets);
-}
-
-static size_t count_loads(const struct pb_cache_chases *chases)
-{
-    size_t loads = 0;
-
-    for (size_t i = 0; i < chases->count; i++)
-        loads += chases->items[i].kind == PB_CHASE_CONFLICT ? 0 : chases->items[i].count;
-    return loads;
 }
 
 /*
@@ -991,6 +1020,21 @@ static void bound_sizes_by_line(const struct pb_case *at, const struct scene *sc
     }
 }
 
+/* Nor do the first misses show where lines run ahead: sets that would hold less are likeliest. */
+static void bound_size_by_prefetch(const struct pb_case *at, const struct scene *scene)
+{
+    struct pb_parameter *size =
+        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
+    double bytes = scene->hypotheses.count > 0
+                       ? (double)pb_geometry_bytes(&scene->hypotheses.items[0].geometry)
+                       : 0.0;
+
+    if (scene->fetch.prefetch_bytes > 0 && bytes > 0.0 && size != NULL &&
+        size->kind == PB_VALUE_NUMBER && bytes < size->numbers[0].low)
+        pb_parameter_widen(size, bytes, size->numbers[0].high,
+                           "less where what runs ahead hides misses of the likeliest sets");
+}
+
 /*
  * What runs ahead of a load hides misses, which stop growing before all lines miss: with twice the
  * size at the latest every set has a line too many. Cold passes show it, whether or not a test of
@@ -1101,6 +1145,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     if (status != PB_OK)
         return status;
     bound_sizes_by_line(at, scene);
+    bound_size_by_prefetch(at, scene);
     bound_full_miss_by_prefetch(at, scene);
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)
         return pb_fail(err, PB_NOT_FOUND,

@@ -7,6 +7,7 @@
 struct pb_hypothesis {
     struct pb_geometry geometry;
     struct pb_geometry_fit fit;
+    double log_prior;
     double log_likelihood; /* prior included */
 };
 
