@@ -30,10 +30,10 @@ struct pb_geometry_hints {
 
 /*
  * Every line from the sector to 1 KiB; of each, every modulo that makes a whole number of ways of
- * what fits, and every xor that the conflicts leave at some share of noise: the masks whose parity
- * is even in all pairs of conflicting lines but that share, all of them by one Walsh-Hadamard
- * transform. Bits that single far lines show join the masks of the set that most of their
- * pairs are of. PB_NO_MEMORY.
+ * what fits, and every xor of the masks whose parity is even in more pairs of conflicting lines
+ * than by chance, those of the most pairs first: one Walsh-Hadamard transform shows all of them.
+ * Bits that single far lines show join the masks of the set that most of their pairs are of.
+ * PB_NO_MEMORY.
  */
 enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
                                    const struct pb_geometry_hints *hints,
