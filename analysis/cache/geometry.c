@@ -269,13 +269,24 @@ static double log_beta_binomial(double count, double n, double a, double b)
     return gsl_sf_lnbeta(count + a, n - count + b) - gsl_sf_lnbeta(a, b);
 }
 
+/* Do more loads contradict than noise makes? */
+static bool is_too_much(double wrong, double count)
+{
+    return wrong > PB_EXCEPTION * (count + 1.0 / PB_SPIKES_MOST);
+}
+
+bool pb_geometry_is_contradicted(const struct pb_geometry_fit *fit)
+{
+    return is_too_much((double)fit->hits_wrong, (double)fit->hits);
+}
+
 double pb_geometry_log_noise(size_t wrong, size_t count)
 {
-    double all = (double)count, right = 1.0 / PB_SPIKES_MOST;
+    double all = (double)count;
 
-    if ((double)wrong > PB_EXCEPTION * (all + right)) /* what contradicts more often contradicts */
+    if (is_too_much((double)wrong, all))
         return (double)wrong * log(PB_EXCEPTION) + (all - (double)wrong) * log1p(-PB_EXCEPTION);
-    return log_beta_binomial((double)wrong, all, 0.5, right);
+    return log_beta_binomial((double)wrong, all, 0.5, 1.0 / PB_SPIKES_MOST);
 }
 
 double pb_geometry_log_likelihood(const struct pb_geometry_fit *fit)

@@ -118,4 +118,7 @@ double pb_geometry_log_noise(size_t wrong, size_t count);
 /* Of all that was added up. */
 double pb_geometry_log_likelihood(const struct pb_geometry_fit *fit);
 
+/* Do more loads miss that must hit than noise makes? */
+bool pb_geometry_is_contradicted(const struct pb_geometry_fit *fit);
+
 #endif

@@ -639,7 +639,8 @@ static bool is_explained(const struct scene *scene, size_t *explained_out, size_
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
 
     count_explained(scene, explained_out, all_out);
-    if (best->sets == 0 || *all_out == 0)
+    if (best->sets == 0 || *all_out == 0 ||
+        pb_geometry_is_contradicted(&scene->hypotheses.items[0].fit))
         return false;
     if ((double)*explained_out < PB_MOST * (double)*all_out)
         return false;
