@@ -9,6 +9,9 @@
 
 enum { TRIALS_MAX = 100, TRIALS_FINE = 24, ROUNDS_MAX = 3, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
 
+/* How closely it is looked from afar. */
+static const struct pb_tlb_effort coarse = {8, 2048, 0, 0};
+
 struct climb {
     struct pb_tlb_evidence *evidence;
     const struct pb_tlb_effort *effort;
@@ -271,11 +274,12 @@ static bool change_caches(struct climb *climb)
 }
 
 /*
- * LRU or random victims, and other numbers of entries in place of the level's: from half of those
+ * Other victims and numbers of entries in place of the level's: from half of those
  * of the level before on, up to twice those of the level behind, in its sets or in one.
  */
 static bool scan_entries(struct climb *climb, struct pb_tlb_levels levels, size_t at)
 {
+    static const enum pb_tlb_victims victims[] = {PB_TLB_LRU, PB_TLB_RANDOM, PB_TLB_TREE};
     struct pb_tlb_structure *structure = &levels.items[at].structure;
     double least = at > 0 ? pb_tlb_entry_count(&levels.items[at - 1].structure) / 2.0 : 2.0;
     double most = at + 1 < levels.count ? 2.0 * pb_tlb_entry_count(&levels.items[at + 1].structure)
@@ -290,10 +294,10 @@ static bool scan_entries(struct climb *climb, struct pb_tlb_levels levels, size_
         for (uint32_t ways = (uint32_t)fmax(least / sets, 2.0); ways * sets < most;
              ways += ways / 4 + 1) {
             structure->ways[0] = ways;
-            structure->victims = PB_TLB_LRU;
-            better |= try(climb, &levels);
-            structure->victims = PB_TLB_RANDOM;
-            better |= try(climb, &levels);
+            for (size_t k = 0; k < sizeof(victims) / sizeof(victims[0]); k++) {
+                structure->victims = victims[k];
+                better |= try(climb, &levels);
+            }
         }
         structure->set_count = 1;
         structure->mask_count = 0;
@@ -330,15 +334,13 @@ static void climb_levels(struct climb *climb, size_t first)
     bool better = true;
 
     for (int round = 0; better && round < ROUNDS_MAX && climb->status == PB_OK; round++) {
-        bool is_other = false; /* a level before */
-
         better = false;
         for (size_t i = first; i < climb->best.count; i++) {
             effort.level_count = i + 1;
             start(climb, &effort, TRIALS_MAX, &climb->best);
-            if (is_other)
-                scan_entries(climb, climb->best, i);
-            is_other |= climb_level(climb, i, false);
+            scan_entries(climb, climb->best, i);
+            climb->left = TRIALS_MAX;
+            climb_level(climb, i, false);
         }
         start(climb, from.effort, TRIALS_MAX, &climb->best);
         if (!(climb->score > from.score) && climb->status == PB_OK) { /* with those behind */
@@ -503,38 +505,50 @@ static void simplify(struct climb *climb)
     }
 }
 
+/* The likeliest levels near some that do not fit. */
+static void improve(struct climb *climb, struct pb_tlb_levels *levels)
+{
+    static const struct pb_tlb_effort fine = {0, 4096, 0, 0};
+    size_t first = find_unsettled(levels);
+
+    if (worst_misfit(levels) > PB_TLB_SETTLED) {
+        start(climb, &coarse, TRIALS_MAX, levels);
+        climb_levels(climb, first);
+        *levels = climb->best;
+    }
+    start(climb, &fine, TRIALS_FINE, levels);
+    climb_ways(climb, first);
+    climb->best.noise = measure_noise(climb);
+    simplify(climb);
+    *levels = climb->best;
+    if (climb->status == PB_OK)
+        climb->status = check(climb->evidence, levels, climb->err);
+}
+
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                              struct pb_error *err)
 {
-    static const struct pb_tlb_effort coarse = {8, 2048, 0, 0}, fine = {0, 4096, 0, 0};
     struct climb climb = {.evidence = evidence, .status = check(evidence, levels, err), .err = err};
-    size_t count = 0; /* before the last insertion */
-    bool is_other = true;
+    bool again = true;
 
-    while (is_other && climb.status == PB_OK && find_unsettled(levels) < levels->count) {
-        size_t first = find_unsettled(levels);
+    if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
+        improve(&climb, levels);
+    while (again && climb.status == PB_OK && worst_misfit(levels) > 1.0) {
+        struct pb_tlb_levels other = *levels;
+        double cache_share = evidence->cache_share;
 
-        if (worst_misfit(levels) > PB_TLB_SETTLED) {
-            start(&climb, &coarse, TRIALS_MAX, levels);
-            climb_levels(&climb, first);
-            *levels = climb.best;
-        }
-        start(&climb, &fine, TRIALS_FINE, levels);
-        climb_ways(&climb, first);
-        climb.best.noise = measure_noise(&climb);
-        simplify(&climb);
-        *levels = climb.best;
-        if (climb.status == PB_OK)
-            climb.status = check(evidence, levels, err);
-        is_other = false;
-        if (worst_misfit(levels) > 1.0 && levels->count > count) { /* else it was taken away */
-            count = levels->count;
-            start(&climb, &coarse, TRIALS_MAX, levels);
-            is_other = insert_level(&climb);
-            *levels = climb.best;
-            if (is_other && climb.status == PB_OK)
-                climb.status = check(evidence, levels, err);
-        }
+        start(&climb, &coarse, TRIALS_MAX, levels);
+        again = insert_level(&climb);
+        if (!again || climb.status != PB_OK)
+            break;
+        other = climb.best;
+        climb.status = check(evidence, &other, err);
+        improve(&climb, &other);
+        again = other.count > levels->count && worst_misfit(&other) < worst_misfit(levels);
+        if (again) /* it explains what the others do not */
+            *levels = other;
+        else
+            evidence->cache_share = cache_share;
     }
     return climb.status;
 }
