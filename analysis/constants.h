@@ -66,16 +66,17 @@
 #define PB_TLB_TOGETHER 0.32
 
 /*
- * Of the loads that a structure predicts for sure, so many may do otherwise: latencies beside the
- * noise. Random devices 8000012 to 8000428: the right structures 2e-4 at most, others that were
- * thought likeliest 4e-3 and more, or their chances deviate.
+ * Of the loads that a structure predicts for sure, so many may do otherwise. Random devices 8000012
+ * to 8000428: the right structures 2e-4 at most, others that were thought likeliest 4e-3 and more,
+ * or their chances deviate. Strays that meet all chases alike are noise, of a chase's loads up to
+ * this share: 3% of H100s' and H200s' chases, whose first level costs 10 cycles.
  */
 #define PB_TLB_AGAINST      2e-3
+#define PB_TLB_STRAYS       4e-2
 #define PB_TLB_DEVIATION    0.1 /* likewise, of the mean square deviation in variances, which is 1 */
 #define PB_TLB_MISFIT_WORTH 10.0 /* so much of either halves the votes, */
 #define PB_TLB_MISFIT_MOST  20.0 /* and with more the structure is not stated */
-#define PB_TLB_SETTLED      0.15 /* so much of either is a right level's */
-#define PB_TLB_STRAYS       2e-2 /* of a chase's loads: 1e-2 of H100s', by the side of L2 */
+#define PB_TLB_SETTLED      0.25 /* so much is a right level's: 0.05 at most of H100s and H200s */
 #define PB_TLB_SIGMAS       3.0  /* beyond so many of its standard deviations */
 
 /*
@@ -91,11 +92,11 @@
 /*
  * Sets of unequal ways: so many numbers of entries are tried, those of which most chases in a row
  * speak; entries are moved between sets where entries times sets are at most so many, and sets are
- * joined where they are at most so many. They bound the time only (0.15 s a device): random devices
- * 4000000 to 4000059 and 4910000 to 4910079 have the same results with twice each.
+ * joined where they are at most so many. They bound the time only: random devices 4000000 to
+ * 4000059 and 4910000 to 4910079 have the same results with two to four times each.
  */
 #define PB_TLB_TOTALS_MAX 8
-#define PB_TLB_MOVES_MAX  1024
+#define PB_TLB_MOVES_MAX  512
 #define PB_TLB_MERGED_MAX 12
 
 /*

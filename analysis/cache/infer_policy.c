@@ -110,7 +110,14 @@ static bool refuse(const struct pb_replacement *fit, enum pb_replacement_policy 
                               "contradict them",
                               name, posterior, pb_policy_name(next), fit->mispredicted[best],
                               fit->mispredicted[next], fit->accesses);
-    return !is_noise || posterior < 1.0 - PB_POSSIBLE_SHARE;
+    else if ((double)fit->agreeing[best] < PB_MOST * (double)fit->traces)
+        pb_parameter_set_none(answer,
+                              "unexplained: no policy fits: the best one, %s, is the best of only "
+                              "%zu of %zu chases by themselves",
+                              name, fit->agreeing[best], fit->traces);
+    else
+        return false;
+    return true;
 }
 
 static void state_policy(const struct pb_case *at, const struct pb_replacement *fit, uint32_t ways,
