@@ -76,7 +76,7 @@
 #define PB_TLB_DEVIATION    0.1 /* likewise, of the mean square deviation in variances, which is 1 */
 #define PB_TLB_MISFIT_WORTH 10.0 /* so much of either halves the votes, */
 #define PB_TLB_MISFIT_MOST  20.0 /* and with more the structure is not stated */
-#define PB_TLB_SETTLED      0.25 /* so much is a right level's: 0.05 at most of H100s and H200s */
+#define PB_TLB_SETTLED      0.08 /* so much is a right level's: 0.05 at most of H100s and H200s */
 #define PB_TLB_SIGMAS       3.0  /* beyond so many of its standard deviations */
 
 /*

@@ -7,7 +7,13 @@
 
 #include "analysis/constants.h"
 
-enum { TRIALS_MAX = 100, TRIALS_FINE = 24, ROUNDS_MAX = 3, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
+enum {
+    TRIALS_MAX = 100,
+    TRIALS_FINE = 24,
+    ROUNDS_MAX = 3,
+    STEPS_OF_TREES = 4,
+    SETS_MAX = 1 << PB_TLB_PARITIES_MAX
+};
 
 /* How closely it is looked from afar. */
 static const struct pb_tlb_effort coarse = {8, 2048, 0, 0};
@@ -100,14 +106,15 @@ static bool change_victims(struct climb *climb, size_t at, bool in_these_sets)
 {
     struct pb_tlb_level from = climb->best.items[at];
     double entries = pb_tlb_entry_count(&from.structure);
+    uint32_t less = in_these_sets ? 1 : 3, more_ways = in_these_sets ? 1 : 4;
     bool better = false;
 
     for (int victims = 0; victims < PB_TLB_VICTIMS; victims++) {
         struct pb_tlb_level level = from;
 
         level.structure.victims = (enum pb_tlb_victims)victims;
-        for (uint32_t ways = from.structure.ways[0] > 3 ? from.structure.ways[0] - 3 : 1;
-             ways <= from.structure.ways[0] + 1 && from.structure.is_equal &&
+        for (uint32_t ways = from.structure.ways[0] > less ? from.structure.ways[0] - less : 1;
+             ways <= from.structure.ways[0] + more_ways && from.structure.is_equal &&
              level.structure.victims != from.structure.victims;
              ways++) {
             level.structure.ways[0] = ways;
@@ -130,7 +137,10 @@ static bool change_victims(struct climb *climb, size_t at, bool in_these_sets)
     return better;
 }
 
-/* Steps of ways, as long as one is better; first the large ones. */
+/*
+ * Steps of ways, as long as one is better; first the large ones. Trees of nearly as many ways are
+ * not nearly as likely.
+ */
 static bool change_ways(struct climb *climb, size_t at, bool by_one)
 {
     bool better = false;
@@ -152,15 +162,20 @@ static bool change_ways(struct climb *climb, size_t at, bool by_one)
             }
         }
     }
-    for (int down = 0; down < 2; down++) {
-        bool again = true;
+    for (uint32_t step = 1; step <= STEPS_OF_TREES; step++) {
+        for (int down = 0; down < 2; down++) {
+            bool again = true;
 
-        while (again) {
-            struct pb_tlb_level level = climb->best.items[at];
+            while (again) {
+                struct pb_tlb_level level = climb->best.items[at];
 
-            level.structure.ways[0] += down ? (uint32_t)-1 : 1;
-            again = level.structure.is_equal && try_level(climb, at, level);
-            better |= again;
+                if (!level.structure.is_equal ||
+                    (step > 1 && level.structure.victims != PB_TLB_TREE))
+                    return better;
+                level.structure.ways[0] += down ? (uint32_t)-step : step;
+                again = level.structure.ways[0] < 65536 && try_level(climb, at, level);
+                better |= again;
+            }
         }
     }
     return better;
@@ -419,7 +434,7 @@ double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 {
     double varying = fmax(fit->varying, 1.0), deviation = fit->deviation / varying - 1.0;
 
-    return fmax(fit->unexplained / fmax(fit->loads, 1.0) / PB_TLB_AGAINST,
+    return fmax(fit->unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
                 (deviation - PB_TLB_SIGMAS * sqrt(2.0 / varying)) / PB_TLB_DEVIATION);
 }
 

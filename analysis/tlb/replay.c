@@ -862,6 +862,7 @@ static bool is_outlier(struct replay *replay, size_t chase, double excess, const
             (i + 1 < replay->count && excess > replay->steps[i + 1]))
             continue;
         fits[i].loads += 1.0;
+        fits[i].leading += 1.0;
         fits[i].against += 1.0;
         replay->predictions[i].sure[chase]++;
         replay->predictions[i].strays[chase]++;
@@ -888,22 +889,25 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
         for (size_t i = 0; i < replay->count && is_miss; i++) {
             struct prediction *prediction = &replay->predictions[i];
             float chance = prediction->chance[place * scan->chase_count + j], most = 0.0F;
+            bool leads = replay->stages[i].first[place] == place; /* others of its entry hit */
 
             for (size_t k = i + 1; k <= replay->count; k++)
                 most = density[k] > most ? density[k] : most;
             if (most < clear * density[i] && density[i] < clear * most)
                 break;
             is_miss = most > density[i];
-            if (fits != NULL)
+            if (fits != NULL) {
                 fits[i].loads += 1.0;
+                fits[i].leading += leads;
+            }
             if (chance > 0.0F && chance < 1.0F) {
                 prediction->expected[j] += chance;
                 prediction->seen[j]++;
                 prediction->misses[j] += is_miss;
             } else if (fits != NULL) {
                 fits[i].against += is_miss != (chance > 0.5F);
-                prediction->sure[j]++;
-                prediction->strays[j] += is_miss != (chance > 0.5F);
+                prediction->sure[j] += leads;
+                prediction->strays[j] += leads && is_miss != (chance > 0.5F);
             }
         }
     }
