@@ -2,11 +2,11 @@
  * TLB levels: page_bytes, entry_count, entry_coverage_bytes, reach_bytes, sets, index and penalty
  * of tlb_l1 to tlb_l3, by one comparison of hypotheses.
  *
- * Every latency step that loads show is tried as the next level with every structure (structure.h)
- * under one noise model (evidence.h). The likeliest is taken, and every smaller step as well, since
- * a larger one may be that of several levels together; sets of levels are compared by the log
- * likelihood of all accesses, less the price of their parameters. A step of a cache behind L2 is no
- * level. An interval holds what the accesses cannot tell from the value.
+ * Every latency step that loads show is tried as the next level with every structure with LRU
+ * (structure.h) under one noise model (evidence.h). The likeliest is taken, and every smaller step
+ * as well, since a larger one may be that of several levels together; sets of levels are compared
+ * by the log likelihood of all accesses, less the price of their parameters. A step of a cache
+ * behind L2 is no level. An interval holds what the accesses cannot tell from the value.
  *
  * The levels found are then verified, and where they do not fit refined, by the forward model of
  * all of them together (refine.h).

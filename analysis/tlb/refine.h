@@ -1,8 +1,9 @@
 /*
- * The likeliest levels near those that were found, by the forward model alone (replay.h): any level
- * may get other victims, ways, sets, entries or another penalty, one may go or come, as long as
- * all accesses together grow likelier by more than its parameters cost. And what else the accesses
- * allow.
+ * The likeliest levels near those that were found, by the forward model alone (replay.h). Level by
+ * level from the first on that does not fit, each may get other victims, ways, sets, entries or
+ * another penalty as long as the accesses grow likelier by more than its parameters cost; those
+ * behind it may be anything meanwhile. Then one may go, and while levels fit badly another may
+ * come. And what else the accesses allow.
  */
 #ifndef PB_ANALYSIS_TLB_REFINE_H
 #define PB_ANALYSIS_TLB_REFINE_H
@@ -22,7 +23,10 @@ struct pb_tlb_levels {
  */
 double pb_tlb_misfit(const struct pb_tlb_fit *fit);
 
-/* Fills levels->fits; where one is no fit, levels become the likeliest. PB_NO_MEMORY. */
+/*
+ * Fills levels->fits; where one is no fit, levels become the likeliest, and the noise of their log
+ * likelihood is known. PB_NO_MEMORY.
+ */
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                              struct pb_error *err);
 

@@ -5,9 +5,7 @@
  * A chase loads its pages in order, pass after pass. So with an LRU, a set misses all of its
  * entries from the chase on with which more of them are looked up than it has ways, and none
  * before; of several pages of an entry only the first one can miss. What one level misses is looked
- * up in the next. With random victims every entry of a set that overflows misses with a chance
- * that follows from the ways and the number of entries, and tree-PLRU is replayed: the loads are
- * weighed one by one.
+ * up in the next. Other victims are for the forward model to tell (refine.h).
  */
 #ifndef PB_ANALYSIS_TLB_STRUCTURE_H
 #define PB_ANALYSIS_TLB_STRUCTURE_H
