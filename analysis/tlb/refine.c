@@ -54,9 +54,10 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
 }
 
+/* Few chases and draws tell apart only what differs by more than they vary. */
 static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
 {
-    double score = 0.0;
+    double least = climb->effort->per_octave > 0 ? PB_TLB_PARAMETER_PRICE : 1.0, score = 0.0;
 
     if (climb->left == 0 || climb->status != PB_OK)
         return false;
@@ -68,7 +69,7 @@ static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
                                   &climb->race, &score, NULL, climb->err);
     for (size_t i = 0; i < levels->count; i++)
         score -= price_of(&levels->items[i].structure);
-    if (climb->status != PB_OK || !(score > climb->score + 1.0))
+    if (climb->status != PB_OK || !(score > climb->score + least))
         return false;
     climb->score = score;
     climb->best = *levels;
