@@ -245,6 +245,10 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 8900128           passes that repeat better than within a part of what they take
  * 9000361, 9310094  lines that L2 has lost, which are no part of it
  * 9000476, 9200320  lines prefetched behind the added one, which hide the low bits of an index
+ * 9200013, 9200200  random victims, which LRU of more ways imitates, alone and before trees
+ * 8800120           a tree as far-reaching as the LRU before it
+ * 9400021           pages that hit whatever the level is, in chases of many of an entry
+ * 9400015           360 ways of a tree, not 362
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -298,7 +302,12 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {9000361, "l2."},
                  {9310094, "l2."},
                  {9000476, "l2."},
-                 {9200320, "l2."}};
+                 {9200320, "l2."},
+                 {9200013, "tlb_"},
+                 {9200200, "tlb_"},
+                 {8800120, "tlb_"},
+                 {9400021, "tlb_"},
+                 {9400015, "tlb_"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
