@@ -80,6 +80,19 @@
 #define PB_TLB_SIGMAS       3.0  /* beyond so many of its standard deviations */
 
 /*
+ * How closely levels are replayed: chases of each octave of pages and loads of each chase, by
+ * repeats, while levels are looked for; loads of all chases while ways are, while their intervals
+ * are, and while the levels are checked. So many structures are tried of each level before it is
+ * left, with few chases and with all. They bound the time, and how far random victims vary.
+ */
+#define PB_TLB_OCTAVE_CHASES 8
+#define PB_TLB_LOADS         2048
+#define PB_TLB_LOADS_OF_WAYS 4096
+#define PB_TLB_LOADS_OF_ALL  8192
+#define PB_TLB_TRIALS        100
+#define PB_TLB_TRIALS_OF_ALL 24
+
+/*
  * Levels whose log likelihood is so far behind that of the best ones after some of the scans are
  * given up: the noise of draws was 30 at most. It bounds the time: four random devices with random
  * victims (9300005, 9300018, 9300020, 9300022) have the same values without.
@@ -193,6 +206,12 @@
  * longer lines. Verified: with 8 the masks of a recorded H100's L1 are not stated.
  */
 #define PB_CACHE_OTHER_LINE 16.0
+
+/*
+ * Of few pairs of lines, by how large a share of them more must keep a mask of the index than break
+ * it. Random devices whose prefetchers hide the low bits (9000476, 9200320).
+ */
+#define PB_CACHE_PAIRS_KEPT 0.6
 
 /*
  * The edge of a sweep may be so many lines off: victims drawn by chance, and spikes. With four

@@ -18,12 +18,6 @@ enum {
     LINE_COUNTS = 12
 };
 
-/* Of few pairs, by how large a share of them more must keep a mask than break it. */
-static const double few_pairs_kept = 0.6;
-
-/* Of less the set of a far line is not certain; two pairs of one set have 25, a single one 3. */
-static const double far_odds = 20.0;
-
 void pb_hypotheses_clear(struct pb_hypotheses *hypotheses)
 {
     free(hypotheses->items);
@@ -311,7 +305,7 @@ struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases,
 
         if (pairs.most == 0)
             far.unseen |= bit;
-        else if (log_odds_of(&pairs) < log(far_odds))
+        else if (log_odds_of(&pairs) < PB_SAME_PREDICTION) /* two pairs of one set have 25 */
             far.thin |= bit;
         else
             far.shown |= bit;
@@ -572,7 +566,7 @@ static size_t sort_masks(const struct space *space, struct kept **kept_out)
 {
     size_t masks = (size_t)1 << space->bits, count = 0;
     double pairs = (double)space->pairs;
-    double least = fmin(sqrt(2.0 * log((double)masks) * pairs), few_pairs_kept * pairs);
+    double least = fmin(sqrt(2.0 * log((double)masks) * pairs), PB_CACHE_PAIRS_KEPT * pairs);
     struct kept *kept = malloc(masks * sizeof(*kept));
 
     for (uint32_t mask = 1; kept != NULL && mask < masks; mask++)

@@ -416,7 +416,7 @@ static void drop_level(struct search *search, size_t position)
  * more known of caches. */
 static enum pb_status compare_levels(struct search *search, struct pb_error *err)
 {
-    static const struct pb_tlb_effort all = {0, 2048, 0, 0};
+    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS, 0, 0};
     struct pb_tlb_level levels[PB_TLB_FOUND_MAX];
     bool supposed = search->evidence->supposes_hits;
     double score = 0.0;

@@ -8,15 +8,14 @@
 #include "analysis/constants.h"
 
 enum {
-    TRIALS_MAX = 100,
-    TRIALS_FINE = 24,
+
     ROUNDS_MAX = 3,
     STEPS_OF_TREES = 4,
     SETS_MAX = 1 << PB_TLB_PARITIES_MAX
 };
 
 /* How closely it is looked from afar. */
-static const struct pb_tlb_effort coarse = {8, 2048, 0, 0};
+static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 0, 0};
 
 struct climb {
     struct pb_tlb_evidence *evidence;
@@ -353,12 +352,12 @@ static void climb_levels(struct climb *climb, size_t first)
         better = false;
         for (size_t i = first; i < climb->best.count; i++) {
             effort.level_count = i + 1;
-            start(climb, &effort, TRIALS_MAX, &climb->best);
+            start(climb, &effort, PB_TLB_TRIALS, &climb->best);
             scan_entries(climb, climb->best, i);
-            climb->left = TRIALS_MAX;
+            climb->left = PB_TLB_TRIALS;
             climb_level(climb, i, false);
         }
-        start(climb, from.effort, TRIALS_MAX, &climb->best);
+        start(climb, from.effort, PB_TLB_TRIALS, &climb->best);
         if (!(climb->score > from.score) && climb->status == PB_OK) { /* with those behind */
             *climb = from;
             return;
@@ -373,7 +372,7 @@ static void climb_levels(struct climb *climb, size_t first)
 static void climb_ways(struct climb *climb, size_t first)
 {
     for (size_t i = first; i < climb->best.count; i++) {
-        climb->left = TRIALS_FINE;
+        climb->left = PB_TLB_TRIALS_OF_ALL;
         if (i > 0 || climb->best.items[i].structure.victims != PB_TLB_LRU) /* it is sure, else */
             climb_level(climb, i, true);
     }
@@ -420,7 +419,7 @@ static bool insert_level(struct climb *climb)
         else
             here[1].penalty_cycles -= steps[k] - before;
         here->penalty_cycles = steps[k] - before;
-        other.left = TRIALS_MAX;
+        other.left = PB_TLB_TRIALS;
         scan_entries(&other, levels, at);
     }
     if (other.best.count > from.count)
@@ -442,7 +441,7 @@ double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                             struct pb_error *err)
 {
-    static const struct pb_tlb_effort all = {0, 8192, 0, 0};
+    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS_OF_ALL, 0, 0};
     double log_likelihood;
 
     return pb_tlb_replay(evidence, levels->items, levels->count, &all, NULL, &log_likelihood,
@@ -524,15 +523,15 @@ static void simplify(struct climb *climb)
 /* The likeliest levels near some that do not fit. */
 static void improve(struct climb *climb, struct pb_tlb_levels *levels)
 {
-    static const struct pb_tlb_effort fine = {0, 4096, 0, 0};
+    static const struct pb_tlb_effort fine = {0, PB_TLB_LOADS_OF_WAYS, 0, 0};
     size_t first = find_unsettled(levels);
 
     if (worst_misfit(levels) > PB_TLB_SETTLED) {
-        start(climb, &coarse, TRIALS_MAX, levels);
+        start(climb, &coarse, PB_TLB_TRIALS, levels);
         climb_levels(climb, first);
         *levels = climb->best;
     }
-    start(climb, &fine, TRIALS_FINE, levels);
+    start(climb, &fine, PB_TLB_TRIALS_OF_ALL, levels);
     climb_ways(climb, first);
     climb->best.noise = measure_noise(climb);
     simplify(climb);
@@ -553,7 +552,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         struct pb_tlb_levels other = *levels;
         double cache_share = evidence->cache_share;
 
-        start(&climb, &coarse, TRIALS_MAX, levels);
+        start(&climb, &coarse, PB_TLB_TRIALS, levels);
         again = insert_level(&climb);
         if (!again || climb.status != PB_OK)
             break;
@@ -682,7 +681,9 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
 {
     /* Of sets the shares of misses tell, of ways each page where one set after another overflows.
      */
-    static const struct pb_tlb_effort shapes = {24, 8192, 0, 0}, ways = {0, 8192, 0, 0};
+    static const struct pb_tlb_effort shapes = {3 * PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS_OF_ALL, 0,
+                                                0},
+                                      ways = {0, PB_TLB_LOADS_OF_ALL, 0, 0};
     const struct pb_tlb_structure *own = &levels->items[at].structure;
     struct climb climb = {.evidence = evidence, .status = PB_OK, .err = err};
 
