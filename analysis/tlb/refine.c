@@ -7,12 +7,7 @@
 
 #include "analysis/constants.h"
 
-enum {
-
-    ROUNDS_MAX = 3,
-    STEPS_OF_TREES = 4,
-    SETS_MAX = 1 << PB_TLB_PARITIES_MAX
-};
+enum { ROUNDS_MAX = 3, STEPS_OF_TREES = 4, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
 
 /* How closely it is looked from afar. */
 static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 0, 0};
@@ -346,6 +341,7 @@ static void climb_levels(struct climb *climb, size_t first)
 {
     struct pb_tlb_effort effort = *climb->effort;
     const struct climb from = *climb;
+    double cache_share = climb->evidence->cache_share;
     bool better = true;
 
     for (int round = 0; better && round < ROUNDS_MAX && climb->status == PB_OK; round++) {
@@ -360,6 +356,7 @@ static void climb_levels(struct climb *climb, size_t first)
         start(climb, from.effort, PB_TLB_TRIALS, &climb->best);
         if (!(climb->score > from.score) && climb->status == PB_OK) { /* with those behind */
             *climb = from;
+            climb->evidence->cache_share = cache_share;
             return;
         }
         for (size_t i = first; i < climb->best.count && climb->best.count > 1; i++)
