@@ -851,7 +851,7 @@ static enum pb_status excuse_foreign(struct launch *launch, const struct pb_poin
     enum pb_status status;
     size_t worst = 0;
 
-    if (level->is_chip_wide || first->cache == NULL || launch->lost == 0)
+    if (first->cache == NULL || launch->lost == 0 || level->is_chip_wide)
         return PB_OK;
     if (!level->has_sets) {
         if (launch->lost_line != UINT64_MAX)
@@ -1552,7 +1552,7 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
         status = make_room(replay, sequence->period, err);
     if (status == PB_OK)
         status = begin_sets(replay, &replay->hierarchy->caches[launch.way->caches[0]], err);
-    if (status != PB_OK)
+    if (status != PB_OK || launch.way->count == 0 || sequence->period == 0) /* a route has caches */
         return status;
     set_stages(&launch, point, sequence, is_cold ? FLUSHED : UNKNOWN, warm.way == launch.way);
     if (warm.way != launch.way)
