@@ -243,7 +243,7 @@ static struct far_pairs count_far_pairs(const struct pb_cache_chases *chases, co
                                         size_t mask_count, uint64_t bit)
 {
     struct far_pairs pairs = {0, 0, 0};
-    uint64_t broken[FAR_PAIRS_MAX];
+    uint64_t broken[FAR_PAIRS_MAX] = {0};
     size_t count = 0;
 
     for (size_t i = 0; i < chases->count; i++) {
@@ -257,7 +257,6 @@ static struct far_pairs count_far_pairs(const struct pb_cache_chases *chases, co
 
             if (pb_cache_chases_is_background(chases, missing))
                 continue;
-            broken[count] = 0;
             for (size_t m = 0; m < mask_count; m++)
                 broken[count] |= (uint64_t)__builtin_parityll(pair & masks[m]) << m;
             count++;
