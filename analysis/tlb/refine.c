@@ -521,8 +521,12 @@ static void simplify(struct climb *climb)
 static void improve(struct climb *climb, struct pb_tlb_levels *levels)
 {
     static const struct pb_tlb_effort fine = {0, PB_TLB_LOADS_OF_WAYS, 0, 0};
+    const struct pb_tlb_levels before = *levels;
     size_t first = find_unsettled(levels);
+    double least;
 
+    start(climb, &fine, PB_TLB_TRIALS_OF_ALL, levels);
+    least = climb->score;
     if (worst_misfit(levels) > PB_TLB_SETTLED) {
         start(climb, &coarse, PB_TLB_TRIALS, levels);
         climb_levels(climb, first);
@@ -530,6 +534,10 @@ static void improve(struct climb *climb, struct pb_tlb_levels *levels)
     }
     start(climb, &fine, PB_TLB_TRIALS_OF_ALL, levels);
     climb_ways(climb, first);
+    if (climb->score < least) { /* few chases misled */
+        start(climb, &fine, PB_TLB_TRIALS_OF_ALL, &before);
+        climb_ways(climb, first);
+    }
     climb->best.noise = measure_noise(climb);
     simplify(climb);
     *levels = climb->best;
