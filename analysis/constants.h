@@ -51,6 +51,9 @@
 #define PB_TLB_L2_PART       16.0
 #define PB_TLB_L2_MISS_SHARE 1e-3
 
+/* Where the ways of a level are not known, each set is overfull with so many pages more. */
+#define PB_TLB_USUAL_WAYS 8.0
+
 /* Coverages of an entry for which sets are tried, those that explain most with one set. */
 #define PB_TLB_COVERAGES_TRIED 12
 #define PB_TLB_COVERAGE_SHARE  0.05 /* of the best one's gain */
@@ -81,16 +84,14 @@
 
 /*
  * How closely levels are replayed: chases of each octave of pages and loads of each chase, by
- * repeats, while levels are looked for; loads of all chases while ways are, while their intervals
- * are, and while the levels are checked. So many structures are tried of each level before it is
- * left, with few chases and with all. They bound the time, and how far random victims vary.
+ * repeats, while levels are looked for; loads of all chases while levels are checked, half of them
+ * while ways are looked for. So many structures are tried of each level before it is
+ * left, with all chases a quarter. They bound the time, and how far random victims vary.
  */
 #define PB_TLB_OCTAVE_CHASES 8
 #define PB_TLB_LOADS         2048
-#define PB_TLB_LOADS_OF_WAYS 4096
 #define PB_TLB_LOADS_OF_ALL  8192
 #define PB_TLB_TRIALS        100
-#define PB_TLB_TRIALS_OF_ALL 24
 
 /*
  * Levels whose log likelihood is so far behind that of the best ones after some of the scans are
@@ -136,6 +137,15 @@
  * size of an L2 is wrong.
  */
 #define PB_EXCEPTION 0.05
+
+/*
+ * SMs: chases that another cache has served in part are further from what one SM told than the
+ * first; SMs no further apart than the second, in cycles, are alike; loads slower than the quickest
+ * quarter by more than the third come from the far side of L2.
+ */
+#define PB_SMS_PLAUSIBLE    0.2
+#define PB_SMS_ALIKE_CYCLES 0.5
+#define PB_SMS_NEAR         1.25
 
 /* What has a smaller share of the likelihood, or of all measurements, is no other possibility. */
 #define PB_POSSIBLE_SHARE 0.01

@@ -81,7 +81,7 @@ static enum pb_status override_loads(const struct pb_case *at, const struct over
 
     if (status == PB_OK && pb_sm_latencies_differs(&latencies)) {
         mean = gsl_stats_mean(latencies.sms.values, 1, latencies.sms.count);
-        if (fabs(mean - own) <= PB_NEXT_LEVEL_ALIKE * own)
+        if (fabs(mean - own) <= PB_SMS_PLAUSIBLE * own)
             override_all(at, overridden, &latencies.sms, mean,
                          pb_sm_latencies_confidence(&latencies, 0.0, mean));
     }
@@ -116,8 +116,9 @@ static bool all_miss(const struct pb_case *at, const char *memory, const char *p
     size_t next = 0;
     const struct pb_point *point = pb_point_next(&at->recordings[0].series, &pick, &next);
 
-    return ways > 0.0 && point != NULL && point->stride_bytes > 0 &&
-           (double)point->stride_bytes >= span &&
+    if (isnan(ways) || ways <= 0.0)
+        ways = PB_TLB_USUAL_WAYS;
+    return point != NULL && point->stride_bytes > 0 && (double)point->stride_bytes >= span &&
            (double)(point->footprint_bytes / point->stride_bytes) >= entries * (1.0 + 1.0 / ways);
 }
 
@@ -126,7 +127,7 @@ static bool is_plausible(const struct pb_case *at, double cycles)
 {
     double own = pb_parameters_number(at->parameters, "tlb_l1", "penalty_cycles");
 
-    return fabs(cycles - own) <= PB_NEXT_LEVEL_ALIKE * own + PB_ALIKE_CYCLES;
+    return fabs(cycles - own) <= PB_SMS_PLAUSIBLE * own + PB_ALIKE_CYCLES;
 }
 
 /* The second level's penalty: what both cost, SM by SM, less what the first one does. */
@@ -183,7 +184,7 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
     status = pb_sm_latencies_read(series, first.phase, first.measure, &near, err);
     if (status == PB_OK)
         status = pb_sm_latencies_read(series, second.phase, second.measure, &far, err);
-    if (status == PB_OK && near.sms.count >= PB_FEW) {
+    if (status == PB_OK && near.sms.count >= PB_SM_LATENCIES_SMS_MIN) {
         bool known;
 
         mean = gsl_stats_mean(near.sms.values, 1, near.sms.count);
@@ -206,8 +207,8 @@ static bool are_of_l2(const struct pb_case *at, const struct pb_sample *sorted)
 {
     double own = pb_parameters_number(at->parameters, "l2", "latency_cycles");
 
-    return !(own < (1.0 - PB_NEXT_LEVEL_ALIKE / 2.0) * sorted->values[0] ||
-             own > (1.0 + PB_NEXT_LEVEL_ALIKE / 2.0) * sorted->values[sorted->count - 1]);
+    return !(own < (1.0 - PB_EXCEPTION) * sorted->values[0] ||
+             own > (1.0 + PB_EXCEPTION) * sorted->values[sorted->count - 1]);
 }
 
 /* SMs alike enough stay what one of them told. */
@@ -295,7 +296,7 @@ enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_e
                                 dram->numbers[0].value, own.low, own.high);
         return PB_OK;
     }
-    if (sms < PB_FEW && own.value <= dram->numbers[0].high)
+    if (sms < PB_SM_LATENCIES_SMS_MIN && own.value <= dram->numbers[0].high)
         return PB_OK; /* longer: some of its loads lacked their translation */
     pb_parameter_set_number(answer, dram->numbers[0], dram->confidence,
                             "loads from DRAM by %zu SMs; one SM's trace: %.1f", sms, own.value);

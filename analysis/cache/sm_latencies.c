@@ -18,7 +18,7 @@ void pb_sm_latencies_add(struct pb_sm_latencies *latencies, size_t block, double
 double pb_sm_latencies_confidence(const struct pb_sm_latencies *latencies, double less,
                                   double cycles)
 {
-    double most = fmax(PB_ALIKE_CYCLES, PB_ALIKE_SHARE * cycles);
+    double most = fmax(PB_SMS_ALIKE_CYCLES, PB_ALIKE_SHARE * cycles);
     struct pb_votes votes = {0, 0};
 
     for (size_t block = 0; block < PB_SM_LATENCIES_BLOCKS; block++)
@@ -31,7 +31,7 @@ double pb_sm_latencies_confidence(const struct pb_sm_latencies *latencies, doubl
 /* How many of the sorted loads come from the near side. */
 static size_t count_near(const struct pb_sample *sorted)
 {
-    double most = (1.0 + PB_NEXT_LEVEL_ALIKE) * pb_quantile(sorted->values, sorted->count, 0.25);
+    double most = PB_SMS_NEAR * pb_quantile(sorted->values, sorted->count, 0.25);
     size_t first, end;
 
     pb_sorted_range(sorted->values, sorted->count, -INFINITY, most, &first, &end);
@@ -64,7 +64,7 @@ bool pb_sm_latencies_differs(const struct pb_sm_latencies *latencies)
 {
     double low, high;
 
-    if (latencies->sms.count < PB_FEW)
+    if (latencies->sms.count < PB_SM_LATENCIES_SMS_MIN)
         return false;
     gsl_stats_minmax(&low, &high, latencies->sms.values, 1, latencies->sms.count);
     return high - low > PB_ALIKE_SHARE * low;

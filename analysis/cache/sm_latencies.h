@@ -12,7 +12,7 @@
 
 #include "analysis/trace.h"
 
-enum { PB_SM_LATENCIES_BLOCKS = 8 };
+enum { PB_SM_LATENCIES_SMS_MIN = 8, PB_SM_LATENCIES_BLOCKS = 8 };
 
 /* What of a chase's loads is one number for its SM; of load pairs, what the first one takes more.
  */

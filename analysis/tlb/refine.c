@@ -369,7 +369,7 @@ static void climb_levels(struct climb *climb, size_t first)
 static void climb_ways(struct climb *climb, size_t first)
 {
     for (size_t i = first; i < climb->best.count; i++) {
-        climb->left = PB_TLB_TRIALS_OF_ALL;
+        climb->left = PB_TLB_TRIALS / 4;
         if (i > 0 || climb->best.items[i].structure.victims != PB_TLB_LRU) /* it is sure, else */
             climb_level(climb, i, true);
     }
@@ -520,22 +520,22 @@ static void simplify(struct climb *climb)
 /* The likeliest levels near some that do not fit. */
 static void improve(struct climb *climb, struct pb_tlb_levels *levels)
 {
-    static const struct pb_tlb_effort fine = {0, PB_TLB_LOADS_OF_WAYS, 0, 0};
+    static const struct pb_tlb_effort fine = {0, PB_TLB_LOADS_OF_ALL / 2, 0, 0};
     const struct pb_tlb_levels before = *levels;
     size_t first = find_unsettled(levels);
     double least;
 
-    start(climb, &fine, PB_TLB_TRIALS_OF_ALL, levels);
+    start(climb, &fine, PB_TLB_TRIALS / 4, levels);
     least = climb->score;
     if (worst_misfit(levels) > PB_TLB_SETTLED) {
         start(climb, &coarse, PB_TLB_TRIALS, levels);
         climb_levels(climb, first);
         *levels = climb->best;
     }
-    start(climb, &fine, PB_TLB_TRIALS_OF_ALL, levels);
+    start(climb, &fine, PB_TLB_TRIALS / 4, levels);
     climb_ways(climb, first);
     if (climb->score < least) { /* few chases misled */
-        start(climb, &fine, PB_TLB_TRIALS_OF_ALL, &before);
+        start(climb, &fine, PB_TLB_TRIALS / 4, &before);
         climb_ways(climb, first);
     }
     climb->best.noise = measure_noise(climb);
