@@ -1021,7 +1021,7 @@ static void bound_sizes_by_line(const struct pb_case *at, const struct scene *sc
     }
 }
 
-/* Nor do the first misses show where lines run ahead: sets that would hold less are likeliest. */
+/* Nor do the first misses show where lines are prefetched: sets that would hold less are likeliest. */
 static void bound_size_by_prefetch(const struct pb_case *at, const struct scene *scene)
 {
     struct pb_parameter *size =
@@ -1033,7 +1033,7 @@ static void bound_size_by_prefetch(const struct pb_case *at, const struct scene 
     if (scene->fetch.prefetch_bytes > 0 && bytes > 0.0 && size != NULL &&
         size->kind == PB_VALUE_NUMBER && bytes < size->numbers[0].low)
         pb_parameter_widen(size, bytes, size->numbers[0].high,
-                           "less where what runs ahead hides misses of the likeliest sets");
+                           "less where what is prefetched hides misses of the likeliest sets");
 }
 
 /*
