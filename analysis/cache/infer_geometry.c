@@ -1021,7 +1021,8 @@ static void bound_sizes_by_line(const struct pb_case *at, const struct scene *sc
     }
 }
 
-/* Nor do the first misses show where lines are prefetched: sets that would hold less are likeliest. */
+/* Nor do the first misses show where lines are prefetched: sets that would hold less are likeliest.
+ */
 static void bound_size_by_prefetch(const struct pb_case *at, const struct scene *scene)
 {
     struct pb_parameter *size =
