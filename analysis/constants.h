@@ -71,11 +71,11 @@
 /*
  * Of the loads that a structure predicts for sure, so many may do otherwise. Random devices 8000012
  * to 8000428: the right structures 2e-4 at most, others that were thought likeliest 4e-3 and more,
- * or their chances deviate. Strays that meet all chases alike are noise, of a chase's loads up to
- * this share: 3% of H100s' and H200s' chases, whose first level costs 10 cycles.
+ * or their chances deviate. Outliers that meet all chases alike are noise, of a chase's loads up to
+ * this share: with it a level of a recorded H100 or H200 leaves 0.06 of what is allowed at most.
  */
 #define PB_TLB_AGAINST      2e-3
-#define PB_TLB_STRAYS       4e-2
+#define PB_TLB_OUTLIERS     4e-2
 #define PB_TLB_DEVIATION    0.1 /* likewise, of the mean square deviation in variances, which is 1 */
 #define PB_TLB_MISFIT_WORTH 10.0 /* so much of either halves the votes, */
 #define PB_TLB_MISFIT_MOST  20.0 /* and with more the structure is not stated */

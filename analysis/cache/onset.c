@@ -7,7 +7,7 @@
 #include "analysis/constants.h"
 #include "analysis/statistics/likelihood.h"
 
-/* Strays by accesses over the reference and the points that fit. */
+/* Outliers by accesses over the reference and the points that fit. */
 static struct pb_tally tally_fitting(const struct pb_sweep_point *points, size_t fitting,
                                      const struct pb_sweep_model *model)
 {

@@ -56,7 +56,7 @@ struct prediction {
     float *expected;         /* [chase] misses of these loads that clearly hit or miss, */
     uint32_t *seen, *misses; /* [chase] how many these are; of these, misses */
     uint32_t *draws;         /* [chase] in how many repeats they were replayed; 0: in none */
-    uint32_t *sure, *strays; /* [chase] loads that are sure, or beside all steps; of these, others
+    uint32_t *sure, *outliers; /* [chase] loads that are sure, or beside all steps; of these, others
                                 than predicted */
 };
 
@@ -158,11 +158,11 @@ static bool allocate_prediction(struct prediction *prediction, size_t cells, siz
     prediction->misses = malloc(chases * sizeof(*prediction->misses));
     prediction->draws = malloc(chases * sizeof(*prediction->draws));
     prediction->sure = malloc(chases * sizeof(*prediction->sure));
-    prediction->strays = malloc(chases * sizeof(*prediction->strays));
+    prediction->outliers = malloc(chases * sizeof(*prediction->outliers));
     return prediction->chance != NULL && prediction->share != NULL &&
            prediction->variance != NULL && prediction->expected != NULL &&
            prediction->seen != NULL && prediction->misses != NULL && prediction->draws != NULL &&
-           prediction->sure != NULL && prediction->strays != NULL;
+           prediction->sure != NULL && prediction->outliers != NULL;
 }
 
 static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
@@ -239,7 +239,7 @@ static void free_prediction(struct prediction *prediction)
     free(prediction->misses);
     free(prediction->draws);
     free(prediction->sure);
-    free(prediction->strays);
+    free(prediction->outliers);
 }
 
 static void close_replay(struct replay *replay)
@@ -761,7 +761,7 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
         replay->predictions[i].expected[index] = 0.0F;
         replay->predictions[i].seen[index] = replay->predictions[i].misses[index] = 0;
         replay->predictions[i].draws[index] = 0;
-        replay->predictions[i].sure[index] = replay->predictions[i].strays[index] = 0;
+        replay->predictions[i].sure[index] = replay->predictions[i].outliers[index] = 0;
     }
     if (!replay->is_checked)
         find_known(replay, is_known);
@@ -865,7 +865,7 @@ static bool is_outlier(struct replay *replay, size_t chase, double excess, const
         fits[i].leading += 1.0;
         fits[i].against += 1.0;
         replay->predictions[i].sure[chase]++;
-        replay->predictions[i].strays[chase]++;
+        replay->predictions[i].outliers[chase]++;
     }
     return true;
 }
@@ -907,7 +907,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
             } else if (fits != NULL) {
                 fits[i].against += is_miss != (chance > 0.5F);
                 prediction->sure[j] += leads;
-                prediction->strays[j] += leads && is_miss != (chance > 0.5F);
+                prediction->outliers[j] += leads && is_miss != (chance > 0.5F);
             }
         }
     }
@@ -959,7 +959,7 @@ static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
 
             if (fits != NULL)
                 fits[i].unexplained +=
-                    fmax(0.0, prediction->strays[j] - PB_TLB_STRAYS * prediction->sure[j]);
+                    fmax(0.0, prediction->outliers[j] - PB_TLB_OUTLIERS * prediction->sure[j]);
             if (seen >= 8.0 && variance <= 0.0 && prediction->draws[j] > 0)
                 replay->log_likelihood +=
                     weigh_unseen(seen, misses, expected, prediction->draws[j]);
