@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/model/tree.h"
 #include "core/order.h"
 
 enum {
@@ -69,7 +70,7 @@ struct pb_model_cache {
     unsigned first_byte, byte_end;
     uint32_t
         *last_hits; /* [slot_count] KEEP_HITS: of each set's segment the first half of its ways */
-    unsigned char *trees; /* [set_count * 2 * leaves] plru: inner node n has children 2n, 2n + 1 */
+    unsigned char *trees; /* [set_count][2 * leaves] plru; see tree.h */
     uint32_t leaves;
     double *weights; /* cumulative */
     uint64_t random;
@@ -281,35 +282,6 @@ static double draw(struct pb_model_cache *cache)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-static uint32_t leaves_of(uint32_t ways)
-{
-    uint32_t leaves = 1;
-
-    while (leaves < ways)
-        leaves *= 2;
-    return leaves;
-}
-
-/* Every node above the way points to its other side. */
-static void point_away(unsigned char *tree, uint32_t ways, uint32_t way)
-{
-    for (uint32_t node = leaves_of(ways) + way; node > 1; node /= 2)
-        tree[node / 2] = node % 2 == 0;
-}
-
-static uint32_t follow_tree(const unsigned char *tree, uint32_t ways)
-{
-    uint32_t node = 1, first = 0;
-
-    for (uint32_t half = leaves_of(ways) / 2; half > 0; half /= 2) {
-        bool right = tree[node] && first + half < ways;
-
-        node = 2 * node + right;
-        first += right ? half : 0;
-    }
-    return first;
-}
-
 static uint32_t draw_way(struct pb_model_cache *cache, uint32_t ways)
 {
     uint32_t way = 0;
@@ -357,7 +329,8 @@ static uint32_t choose(struct pb_model_cache *cache, struct set *set)
         return set->first + set->filled;
     switch (cache->shape.policy) {
     case PB_MODEL_PLRU:
-        return set->first + follow_tree(tree_of(cache, set), set->ways);
+        return set->first +
+               pb_tree_victim(tree_of(cache, set), pb_tree_leaves(set->ways), set->ways);
     case PB_MODEL_RANDOM:
     case PB_MODEL_WEIGHTED:
         set->has_random_victim = true;
@@ -399,7 +372,8 @@ static uint32_t choose_present(struct pb_model_cache *cache, struct set *set)
     if (keeps_order(cache))
         return first_to_go(set);
     if (cache->shape.policy == PB_MODEL_PLRU)
-        way = follow_tree(tree_of(cache, set), set->ways) % set->filled;
+        way =
+            pb_tree_victim(tree_of(cache, set), pb_tree_leaves(set->ways), set->ways) % set->filled;
     else
         way = draw_way(cache, set->filled);
     while (cache->numbers[set->first + way] == ABSENT)
@@ -554,7 +528,7 @@ static uint32_t take_line(struct pb_model_cache *cache, struct set *set, uint64_
     else
         slot = place(cache, set, number, lookup);
     if (cache->trees != NULL)
-        point_away(tree_of(cache, set), set->ways, slot - set->first);
+        pb_tree_use(tree_of(cache, set), pb_tree_leaves(set->ways), slot - set->first);
     return slot;
 }
 
@@ -810,7 +784,7 @@ static bool make_arrays(struct pb_model_cache *cache, const struct pb_model_shap
 {
     bool is_limited = shape->capacity_lines > 0 && shape->capacity_lines < cache->slot_count;
 
-    cache->leaves = leaves_of((uint32_t)widest);
+    cache->leaves = pb_tree_leaves((uint32_t)widest);
     cache->numbers = malloc(cache->slot_count * sizeof(*cache->numbers));
     cache->lines = malloc(cache->slot_count * sizeof(*cache->lines));
     if (shape->policy == PB_MODEL_PLRU)

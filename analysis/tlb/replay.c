@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/constants.h"
-#include "analysis/model/cache.h"
+#include "analysis/model/tree.h"
 #include "analysis/statistics/likelihood.h"
 
 /* Chases with random misses are repeated until they have so many loads, within limits. */
@@ -24,12 +24,14 @@ enum outcome { HITS, MISSES, VARIES };
 /* One level, as the pages of a scan meet it. */
 struct stage {
     const struct pb_tlb_structure *structure;
-    struct pb_model_cache *cache; /* of a tree; the others do without its searches: */
-    uint8_t *is_present;          /* [pages] by the first page of the entry, */
-    uint32_t *filled;             /* [sets] how many of a set are */
-    uint32_t *present, *begin;    /* random: [sets][ways] these pages; [sets] where a set begins, */
-    uint32_t *older, *newer;      /* LRU, FIFO: [pages] neighbours in the order of a set; NOBODY */
-    uint32_t *oldest, *newest;    /* [sets] its ends */
+    uint8_t *is_present;       /* [pages] by the first page of the entry, */
+    uint32_t *filled;          /* [sets] how many of a set are */
+    uint32_t *older, *newer;   /* LRU, FIFO: [pages] neighbours in the order of a set; NOBODY */
+    uint32_t *oldest, *newest; /* [sets] its ends */
+    uint32_t *present, *begin; /* random, tree: [sets][ways] pages; [sets] where a set begins */
+    uint32_t *way;             /* tree: [pages] that holds the entry */
+    unsigned char *trees;      /* [sets][2 * leaves] */
+    size_t leaves;             /* of the widest set */
     uint64_t random;
     uint32_t *entry, *set;      /* [pages]; entry numbers modulo the number of sets are the set */
     uint32_t *first;            /* [pages] the first page of the entry */
@@ -96,21 +98,21 @@ static uint32_t ways_of(const struct pb_tlb_structure *structure, size_t set)
     return structure->ways[structure->is_equal ? 0 : set];
 }
 
-static enum pb_status make_cache(struct stage *stage, struct pb_error *err)
+/* Where the sets begin, and how large their trees are. */
+static void lay_out(struct stage *stage)
 {
     const struct pb_tlb_structure *structure = stage->structure;
-    struct pb_model_shape shape = {.line_bytes = 1,
-                                   .set_count = structure->set_count,
-                                   .way_count = structure->ways[0],
-                                   .way_counts = structure->is_equal ? NULL : structure->ways,
-                                   .policy = PB_MODEL_PLRU};
+    uint32_t most = 0;
 
-    if (has_tree(stage))
-        return pb_model_cache_create(&shape, 1, &stage->cache, err);
     stage->begin[0] = 0;
-    for (size_t set = 1; set < structure->set_count; set++)
-        stage->begin[set] = stage->begin[set - 1] + ways_of(structure, set - 1);
-    return PB_OK;
+    for (size_t set = 0; set < structure->set_count; set++) {
+        uint32_t ways = ways_of(structure, set);
+
+        most = ways > most ? ways : most;
+        if (set + 1 < structure->set_count)
+            stage->begin[set + 1] = stage->begin[set] + ways;
+    }
+    stage->leaves = pb_tree_leaves(most);
 }
 
 static bool allocate_stage(struct stage *stage, size_t pages, size_t places)
@@ -118,9 +120,14 @@ static bool allocate_stage(struct stage *stage, size_t pages, size_t places)
     size_t sets = stage->structure->set_count;
     size_t entries = (size_t)pb_tlb_entry_count(stage->structure);
 
+    stage->begin = malloc(sets * sizeof(*stage->begin));
+    if (stage->begin == NULL)
+        return false;
+    lay_out(stage);
+    stage->trees = malloc(has_tree(stage) ? 2 * stage->leaves * sets : 1);
+    stage->way = malloc(pages * sizeof(*stage->way));
     stage->is_present = malloc(pages);
     stage->present = malloc(entries * sizeof(*stage->present));
-    stage->begin = malloc(sets * sizeof(*stage->begin));
     stage->filled = malloc(sets * sizeof(*stage->filled));
     stage->older = malloc(pages * sizeof(*stage->older));
     stage->newer = malloc(pages * sizeof(*stage->newer));
@@ -139,13 +146,14 @@ static bool allocate_stage(struct stage *stage, size_t pages, size_t places)
     stage->missed = malloc(places * sizeof(*stage->missed));
     stage->rank = malloc(places * sizeof(*stage->rank));
     stage->chances = calloc(2 * (pages + 1), sizeof(*stage->chances));
-    return stage->is_present != NULL && stage->present != NULL && stage->begin != NULL &&
-           stage->filled != NULL && stage->older != NULL && stage->newer != NULL &&
-           stage->oldest != NULL && stage->newest != NULL && stage->first != NULL &&
-           stage->entry != NULL && stage->set != NULL && stage->outcome != NULL &&
-           stage->onset != NULL && stage->overflow != NULL && stage->looked_up != NULL &&
-           stage->is_mixed != NULL && stage->varies != NULL && stage->reached != NULL &&
-           stage->missed != NULL && stage->rank != NULL && stage->chances != NULL;
+    return stage->trees != NULL && stage->way != NULL && stage->is_present != NULL &&
+           stage->present != NULL && stage->filled != NULL && stage->older != NULL &&
+           stage->newer != NULL && stage->oldest != NULL && stage->newest != NULL &&
+           stage->first != NULL && stage->entry != NULL && stage->set != NULL &&
+           stage->outcome != NULL && stage->onset != NULL && stage->overflow != NULL &&
+           stage->looked_up != NULL && stage->is_mixed != NULL && stage->varies != NULL &&
+           stage->reached != NULL && stage->missed != NULL && stage->rank != NULL &&
+           stage->chances != NULL;
 }
 
 static bool allocate_prediction(struct prediction *prediction, size_t cells, size_t chases)
@@ -170,7 +178,6 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     const struct pb_tlb_scans *scans = replay->evidence->scans;
     size_t pages = 1, places = 1, chases = 1, cells = 1;
     bool is_allocated;
-    enum pb_status status = PB_OK;
 
     for (size_t s = 0; s < scans->count; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
@@ -193,17 +200,16 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
                        allocate_prediction(&replay->predictions[i], cells, chases);
     if (!is_allocated)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu loads", cells);
-    for (size_t i = 0; i < replay->count && status == PB_OK; i++) {
+    for (size_t i = 0; i < replay->count; i++)
         replay->stages[i].random = (replay->effort->draw * PB_TLB_FOUND_MAX + i + 1) *
                                    UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
-        status = make_cache(&replay->stages[i], err);
-    }
-    return status;
+    return PB_OK;
 }
 
 static void free_stage(struct stage *stage, size_t pages)
 {
-    pb_model_cache_destroy(stage->cache);
+    free(stage->trees);
+    free(stage->way);
     free(stage->is_present);
     free(stage->present);
     free(stage->begin);
@@ -258,12 +264,12 @@ static void empty(struct stage *stage, size_t pages)
 {
     size_t sets = stage->structure->set_count;
 
-    if (has_tree(stage)) {
-        pb_model_cache_clear(stage->cache);
-        return;
-    }
     memset(stage->is_present, 0, pages);
     memset(stage->filled, 0, sets * sizeof(*stage->filled));
+    if (has_tree(stage)) {
+        memset(stage->trees, 0, 2 * stage->leaves * sets);
+        return;
+    }
     memset(stage->oldest, UINT8_MAX, sets * sizeof(*stage->oldest));
     memset(stage->newest, UINT8_MAX, sets * sizeof(*stage->newest));
 }
@@ -287,47 +293,71 @@ static void append(struct stage *stage, uint32_t set, uint32_t page)
     stage->newest[set] = page;
 }
 
-/* One of the present ones of a full set, chosen at random, makes room for a page. */
-static uint32_t replace_any(struct stage *stage, uint32_t set, uint32_t page)
+/* A number below the limit. */
+static uint32_t draw(struct stage *stage, uint32_t limit)
 {
-    uint32_t *slot = &stage->present[stage->begin[set]], victim;
-
     stage->random = stage->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    slot += (stage->random >> 32) * ways_of(stage->structure, set) >> 32;
-    victim = *slot;
-    *slot = page;
-    return victim;
+    return (uint32_t)((stage->random >> 32) * limit >> 32);
 }
 
-/* Looks a page up, and fills its entry where it is missing. Returns whether it is a hit. */
-static bool touch(struct stage *stage, size_t page)
+/* LRU, FIFO: the oldest one of a full set makes room. */
+static bool touch_in_order(struct stage *stage, uint32_t set, uint32_t page)
 {
-    uint32_t set = stage->set[page], first = stage->first[page], victim = NOBODY;
-    bool is_random = has_random_victims(stage);
-
-    if (has_tree(stage))
-        return pb_model_cache_touch(stage->cache, stage->entry[page], NULL);
-    if (stage->is_present[first]) {
-        if (stage->structure->victims == PB_TLB_LRU && stage->newest[set] != first) {
-            take(stage, set, first);
-            append(stage, set, first);
+    if (stage->is_present[page]) {
+        if (stage->structure->victims == PB_TLB_LRU && stage->newest[set] != page) {
+            take(stage, set, page);
+            append(stage, set, page);
         }
         return true;
     }
     if (stage->filled[set] == ways_of(stage->structure, set)) {
-        victim = is_random ? replace_any(stage, set, first) : stage->oldest[set];
+        uint32_t victim = stage->oldest[set];
+
         stage->is_present[victim] = 0;
-    } else if (is_random) {
-        stage->present[stage->begin[set] + stage->filled[set]] = first;
+        take(stage, set, victim);
+    } else {
+        stage->filled[set]++;
     }
-    stage->filled[set] += victim == NOBODY;
-    if (!is_random) {
-        if (victim != NOBODY)
-            take(stage, set, victim);
-        append(stage, set, first);
-    }
-    stage->is_present[first] = 1;
+    append(stage, set, page);
+    stage->is_present[page] = 1;
     return false;
+}
+
+/* The way that a missing page takes; what it held is gone. */
+static uint32_t replace(struct stage *stage, uint32_t set, uint32_t ways)
+{
+    uint32_t way;
+
+    if (stage->filled[set] < ways)
+        return stage->filled[set]++;
+    way = has_tree(stage)
+              ? pb_tree_victim(stage->trees + 2 * stage->leaves * set, pb_tree_leaves(ways), ways)
+              : draw(stage, ways);
+    stage->is_present[stage->present[stage->begin[set] + way]] = 0;
+    return way;
+}
+
+/*
+ * Looks an entry up, whose first page is given, and fills it where it is missing. Returns whether
+ * it is a hit.
+ */
+static bool touch(struct stage *stage, uint32_t set, uint32_t page)
+{
+    uint32_t ways = ways_of(stage->structure, set);
+    bool is_hit = stage->is_present[page] != 0;
+
+    if (stage->structure->victims == PB_TLB_LRU || stage->structure->victims == PB_TLB_FIFO)
+        return touch_in_order(stage, set, page);
+    if (!is_hit) {
+        uint32_t way = replace(stage, set, ways);
+
+        stage->present[stage->begin[set] + way] = page;
+        stage->way[page] = way;
+        stage->is_present[page] = 1;
+    }
+    if (has_tree(stage))
+        pb_tree_use(stage->trees + 2 * stage->leaves * set, pb_tree_leaves(ways), stage->way[page]);
+    return is_hit;
 }
 
 /* The entries of a scan's pages. */
@@ -516,7 +546,7 @@ static void fill_levels(struct replay *replay, size_t pages)
             if (page > 0 && stage->entry[page] == stage->entry[page - 1])
                 break;
             if (stage->is_replayed && stage->varies[stage->set[page]])
-                touch(stage, page);
+                touch(stage, stage->set[page], stage->first[page]);
         }
     }
 }
@@ -532,7 +562,7 @@ static void run_pass(struct replay *replay, size_t count, size_t places, bool is
             bool is_hit = stage->outcome[page] == HITS;
 
             if (stage->outcome[page] == VARIES)
-                is_hit = touch(stage, page);
+                is_hit = touch(stage, stage->set[page], stage->first[page]);
             if (is_last && page < places) {
                 stage->reached[page]++;
                 stage->missed[page] += !is_hit;
@@ -662,12 +692,10 @@ static void predict_random(double *chance, size_t count, double ways, size_t war
 /* A set of so many entries, all of which are looked up in every pass: each hits or misses. */
 static void replay_set(struct stage *stage, double *chance, size_t count, size_t warm_passes)
 {
-    size_t sets = stage->structure->set_count;
-
-    pb_model_cache_clear(stage->cache);
+    empty(stage, count);
     for (size_t pass = 0; pass <= warm_passes; pass++)
         for (size_t i = 0; i < count; i++)
-            chance[i] = pb_model_cache_touch(stage->cache, i * sets, NULL) ? 0.0 : 1.0;
+            chance[i] = touch(stage, 0, (uint32_t)i) ? 0.0 : 1.0;
 }
 
 /*
