@@ -13,6 +13,9 @@ enum { COVERAGES_MAX = 24, SETS_MODULO_MAX = 16, WAYS_MAX = 8192, ENTRY_BYTES = 
 /* Log odds of what need not be kept. */
 static const double UNLIKELY = 30.0;
 
+/* No gain: sums of the same terms in another order differ by less. */
+static const double SAME_GAIN = 1e-6;
+
 /* An entry as a scan comes to it: looked up from a chase of so many pages on, by this page. */
 struct unit {
     uint64_t entry;
@@ -24,6 +27,7 @@ struct units {
     uint64_t coverage_bytes;
     struct unit **items; /* [scan] */
     size_t *count;       /* [scan] */
+    uint8_t **rests;     /* [scan] modulo the entries in all unequal sets */
     size_t most;
 };
 
@@ -289,10 +293,9 @@ static void add_overflows(const struct scorer *scorer, double *by_ways)
     }
 }
 
-/* Adds what the sets gain in one scan: where they are equal to by_ways, by any number of ways; else
- * with their own to *own. */
+/* Adds what equal sets gain in one scan, by any number of ways. */
 static void sum_scan(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s,
-                     double *by_ways, double *own)
+                     double *by_ways)
 {
     const struct unit *ordered = order_units(scorer, structure, s);
 
@@ -300,24 +303,19 @@ static void sum_scan(struct scorer *scorer, const struct pb_tlb_structure *struc
         const struct unit *units = ordered + scorer->begin[set];
         size_t count = scorer->begin[set + 1] - scorer->begin[set];
 
-        if (!structure->is_equal)
-            *own += sum_own(scorer, s, units, count, structure->ways[set]);
-        if (!structure->is_equal || count < 2)
+        if (count < 2)
             continue;
         find_overflows(scorer, s, units, count);
         add_overflows(scorer, by_ways);
     }
 }
 
-/* In all scans. Returns what sets with ways of their own gain. */
-static double sum_structure(struct scorer *scorer, const struct pb_tlb_structure *structure)
+/* In all scans. */
+static void sum_structure(struct scorer *scorer, const struct pb_tlb_structure *structure)
 {
-    double own = 0.0;
-
     memset(scorer->by_ways, 0, (scorer->units.most + 1) * sizeof(*scorer->by_ways));
     for (size_t s = 0; s < scorer->evidence->scans->count; s++)
-        sum_scan(scorer, structure, s, scorer->by_ways, &own);
-    return own;
+        sum_scan(scorer, structure, s, scorer->by_ways);
 }
 
 /* The ways that gain most, the fewest of those; *high_out the most. */
@@ -407,7 +405,7 @@ static void score_modulo(struct scorer *scorer)
     memset(by_ways, 0, (SETS_MODULO_MAX + 1) * row * sizeof(*by_ways));
     for (size_t s = 0; s < scorer->evidence->scans->count; s++)
         for (equal.set_count = 2; equal.set_count <= SETS_MODULO_MAX; equal.set_count++)
-            sum_scan(scorer, &equal, s, by_ways + equal.set_count * row, NULL);
+            sum_scan(scorer, &equal, s, by_ways + equal.set_count * row);
     for (equal.set_count = 2; equal.set_count <= SETS_MODULO_MAX; equal.set_count++)
         add_equal(scorer, &equal, by_ways + equal.set_count * row, scorer->units.most);
 }
@@ -624,6 +622,44 @@ static enum pb_status score_parities(struct scorer *scorer, double bound, struct
     return status;
 }
 
+static void find_rests(struct scorer *scorer, uint32_t entry_count)
+{
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++)
+        for (size_t i = 0; i < scorer->units.count[s]; i++)
+            scorer->units.rests[s][i] = (uint8_t)(scorer->units.items[s][i].entry % entry_count);
+}
+
+/* What an unequal set gains, to which its rests belong: it has as many ways. */
+static double sum_set(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t set)
+{
+    size_t ways = 0;
+    double sum = 0.0;
+
+    for (size_t i = 0; i < structure->entry_count; i++)
+        ways += structure->set_at[i] == set;
+    for (size_t s = 0; s < scorer->evidence->scans->count && ways > 0; s++) {
+        const uint8_t *rests = scorer->units.rests[s];
+        size_t count = 0;
+
+        for (size_t i = 0; i < scorer->units.count[s]; i++)
+            if (structure->set_at[rests[i]] == set)
+                scorer->ordered[count++] = scorer->units.items[s][i];
+        sum += sum_own(scorer, s, scorer->ordered, count, ways);
+    }
+    return sum;
+}
+
+/* What all unequal sets gain, and each: gains_out[sets]. */
+static double sum_sets(struct scorer *scorer, const struct pb_tlb_structure *structure,
+                       double *gains_out)
+{
+    double sum = 0.0;
+
+    for (size_t set = 0; set < structure->set_count; set++)
+        sum += gains_out[set] = sum_set(scorer, structure, set);
+    return sum;
+}
+
 /* Numbers sets in the order of their entries, and counts their ways; false: too many, or equal. */
 static bool number_sets(struct pb_tlb_structure *structure)
 {
@@ -649,29 +685,38 @@ static bool number_sets(struct pb_tlb_structure *structure)
     return false;
 }
 
+/* A structure of which two sets were changed is the best one, if it gains more. */
+static void keep_better(struct scorer *scorer, struct pb_tlb_structure *changed, size_t a, size_t b,
+                        const double *gains, struct pb_tlb_structure *best)
+{
+    changed->gain +=
+        sum_set(scorer, changed, a) + sum_set(scorer, changed, b) - gains[a] - gains[b];
+    if (changed->gain > best->gain + SAME_GAIN && number_sets(changed))
+        *best = *changed;
+}
+
 /*
  * Joins sets as long as that explains more: of some no two pages were seen to share them.
  */
 static void merge_sets(struct scorer *scorer, struct pb_tlb_structure *structure)
 {
-    while (structure->set_count > 2 && structure->set_count <= PB_TLB_MERGED_MAX) {
+    bool is_better = true;
+
+    while (is_better && structure->set_count > 2 && structure->set_count <= PB_TLB_MERGED_MAX) {
+        double gains[PB_LIST_MAX];
         struct pb_tlb_structure best = *structure;
 
+        best.gain = structure->gain = sum_sets(scorer, structure, gains);
         for (size_t a = 0; a + 1 < structure->set_count; a++) {
             for (size_t b = a + 1; b < structure->set_count; b++) {
                 struct pb_tlb_structure next = *structure;
 
                 for (size_t i = 0; i < next.entry_count; i++)
                     next.set_at[i] = next.set_at[i] == b ? (uint8_t)a : next.set_at[i];
-                if (!number_sets(&next))
-                    continue;
-                next.gain = sum_structure(scorer, &next);
-                if (next.gain > best.gain)
-                    best = next;
+                keep_better(scorer, &next, a, b, gains, &best);
             }
         }
-        if (best.gain <= structure->gain)
-            break;
+        is_better = best.gain > structure->gain;
         *structure = best;
     }
 }
@@ -759,28 +804,27 @@ static void reassign(struct scorer *scorer, struct pb_tlb_structure *structure)
 /* Spikes may show an entry with another set than its own: the best moves to others are made. */
 static void move_entries(struct scorer *scorer, struct pb_tlb_structure *structure)
 {
-    double before;
+    bool is_better = true;
 
-    do {
+    while (is_better && structure->entry_count * structure->set_count <= PB_TLB_MOVES_MAX) {
+        double gains[PB_LIST_MAX];
         struct pb_tlb_structure best = *structure;
 
-        before = structure->gain;
-        for (size_t i = 0; structure->entry_count * structure->set_count <= PB_TLB_MOVES_MAX &&
-                           i < structure->entry_count;
-             i++) {
+        best.gain = structure->gain = sum_sets(scorer, structure, gains);
+        for (size_t i = 0; i < structure->entry_count; i++) {
+            size_t from = structure->set_at[i];
+
             for (size_t set = 0; set < structure->set_count; set++) {
                 struct pb_tlb_structure next = *structure;
 
                 next.set_at[i] = (uint8_t)set;
-                if (set == structure->set_at[i] || !number_sets(&next))
-                    continue;
-                next.gain = sum_structure(scorer, &next);
-                if (next.gain > best.gain)
-                    best = next;
+                if (set != from)
+                    keep_better(scorer, &next, from, set, gains, &best);
             }
         }
+        is_better = best.gain > structure->gain;
         *structure = best;
-    } while (structure->gain > before);
+    }
 }
 
 /*
@@ -793,6 +837,7 @@ static void score_unequal(struct scorer *scorer, uint32_t entry_count)
 {
     struct pb_tlb_structure structure = {.coverage_bytes = scorer->units.coverage_bytes,
                                          .entry_count = entry_count};
+    double gains[PB_LIST_MAX];
     uint32_t sizes[PB_TLB_UNEQUAL_MAX];
     size_t a, b;
 
@@ -808,7 +853,8 @@ static void score_unequal(struct scorer *scorer, uint32_t entry_count)
     reassign(scorer, &structure);
     if (!number_sets(&structure))
         return;
-    structure.gain = sum_structure(scorer, &structure);
+    find_rests(scorer, entry_count);
+    structure.gain = sum_sets(scorer, &structure, gains);
     if (scorer->ranking->count == 0 ||
         structure.gain >= PB_TLB_INDEX_SHARE * scorer->ranking->items[scorer->ranking->best].gain) {
         move_entries(scorer, &structure);
@@ -856,17 +902,21 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     size_t pages = 0, chases = 0;
 
     scorer->units.items = calloc(scans->count, sizeof(struct unit *));
+    scorer->units.rests = calloc(scans->count, sizeof(uint8_t *));
     scorer->units.count = calloc(scans->count, sizeof(*scorer->units.count));
     scorer->clear_onsets = calloc(scans->count, sizeof(*scorer->clear_onsets));
-    for (size_t s = 0;
-         s < scans->count && scorer->units.items != NULL && scorer->clear_onsets != NULL; s++) {
+    for (size_t s = 0; s < scans->count && scorer->units.items != NULL &&
+                       scorer->units.rests != NULL && scorer->clear_onsets != NULL;
+         s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
 
         pages = scan->page_count > pages ? scan->page_count : pages;
         chases = scan->chase_count > chases ? scan->chase_count : chases;
         scorer->units.items[s] = malloc(scan->page_count * sizeof(struct unit));
+        scorer->units.rests[s] = malloc(scan->page_count + 1);
         scorer->clear_onsets[s] = malloc((scan->place_count + 1) * sizeof(uint32_t));
-        if (scorer->units.items[s] == NULL || scorer->clear_onsets[s] == NULL)
+        if (scorer->units.items[s] == NULL || scorer->units.rests[s] == NULL ||
+            scorer->clear_onsets[s] == NULL)
             return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
                            scan->page_count);
     }
@@ -881,7 +931,7 @@ static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
     scorer->by_ways = calloc(COVERAGES_MAX * (WAYS_MAX + 1), sizeof(*scorer->by_ways));
     scorer->links =
         malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
-    if (scorer->units.items == NULL || scorer->units.count == NULL ||
+    if (scorer->units.items == NULL || scorer->units.rests == NULL || scorer->units.count == NULL ||
         scorer->clear_onsets == NULL || scorer->ordered == NULL || scorer->overflows == NULL ||
         scorer->sums == NULL || scorer->places == NULL || scorer->rank == NULL ||
         scorer->onset_pages == NULL || scorer->set_of == NULL || scorer->begin == NULL ||
@@ -895,10 +945,13 @@ static void release(struct scorer *scorer)
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
         if (scorer->units.items != NULL)
             free(scorer->units.items[s]);
+        if (scorer->units.rests != NULL)
+            free(scorer->units.rests[s]);
         if (scorer->clear_onsets != NULL)
             free(scorer->clear_onsets[s]);
     }
     free(scorer->units.items);
+    free(scorer->units.rests);
     free(scorer->units.count);
     free(scorer->clear_onsets);
     free(scorer->ordered);
