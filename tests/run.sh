@@ -1,7 +1,7 @@
 #!/bin/sh
 # All tests: installs what is missing, builds twice (with sanitizers and without CUDA; then as users
-# do, warnings as errors), runs both suites, and ends with CTest's summary of the second. Style and a
-# real Slurm are tested once, in the second.
+# do, warnings as errors), runs both suites, and ends with CTest's summary of the second. Style,
+# statistics and a real Slurm are tested once, in the second.
 #
 #   sh tests/run.sh [ctest options…]
 #
@@ -47,7 +47,7 @@ check_count() {
 
 configure_and_build "$build-asan" -DCMAKE_BUILD_TYPE=Debug -DPLUMB_SANITIZE=ON -DPLUMB_CUDA=OFF
 check_count "$build-asan"
-ctest --test-dir "$build-asan" -j "$cases" --output-on-failure --label-exclude 'tree|slurm' "$@"
+ctest --test-dir "$build-asan" -j "$cases" --output-on-failure --label-exclude 'tree|slurm|statistics' "$@"
 
 configure_and_build "$build"
 check_count "$build"
