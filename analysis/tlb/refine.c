@@ -178,20 +178,31 @@ static bool change_ways(struct climb *climb, size_t at, bool by_one)
 
 /*
  * The structure next to another: entries of another size, other numbers of sets or both. First are
- * as many entries in twice or half as many sets.
+ * as many entries in twice or half as many sets; last much smaller entries, in as many sets or in
+ * more that reach as far.
  */
-enum { MOVES = 10, MOVES_OF_SETS = 2 };
+enum { STEPS = 10, STEPS_OF_SETS = 2, HALVINGS = 14, MOVES = STEPS + 2 * HALVINGS };
 
 static bool move(const struct pb_tlb_structure *from, size_t which,
                  struct pb_tlb_structure *moved_out)
 {
     static const struct {
         int coverage, sets, ways;
-    } moves[MOVES] = {{0, 1, -1}, {0, -1, 1}, {-1, 1, 0}, {1, -1, 0}, {-1, 0, 0},
+    } steps[STEPS] = {{0, 1, -1}, {0, -1, 1}, {-1, 1, 0}, {1, -1, 0}, {-1, 0, 0},
                       {1, 0, 0},  {-1, 0, 1}, {1, 0, -1}, {0, 1, 0},  {0, -1, 0}};
-    int coverage = moves[which].coverage, sets = moves[which].sets, ways = moves[which].ways;
+    int coverage, sets, ways;
 
     *moved_out = *from;
+    if (which >= STEPS) {
+        size_t halvings = 2 + (which - STEPS) / 2;
+
+        moved_out->coverage_bytes >>= halvings;
+        moved_out->set_count <<= (which - STEPS) % 2 * halvings;
+        return moved_out->coverage_bytes > 0;
+    }
+    coverage = steps[which].coverage;
+    sets = steps[which].sets;
+    ways = steps[which].ways;
     if ((sets < 0 && from->set_count % 2 != 0) || (ways < 0 && from->ways[0] < 2))
         return false;
     moved_out->coverage_bytes =
@@ -315,12 +326,13 @@ static bool scan_entries(struct climb *climb, struct pb_tlb_levels levels, size_
     return better;
 }
 
-/* As long as any change of the level makes the accesses likelier. */
-static bool climb_level(struct climb *climb, size_t at, bool only_ways)
+/* As long as any change of the level makes the accesses likelier: so many are tried of each. */
+static void climb_level(struct climb *climb, size_t at, bool only_ways, size_t trials)
 {
-    bool better = false, again = true;
+    bool again = true;
 
-    while (again && climb->left > 0 && climb->status == PB_OK) {
+    while (again && climb->status == PB_OK) {
+        climb->left = trials;
         again = change_victims(climb, at, only_ways);
         again |= change_ways(climb, at, only_ways);
         again |= drop_parity(climb, at);
@@ -328,9 +340,7 @@ static bool climb_level(struct climb *climb, size_t at, bool only_ways)
             again |= change_penalty(climb, at);
             again |= change_shape(climb, at);
         }
-        better |= again;
     }
-    return better;
 }
 
 /*
@@ -350,8 +360,7 @@ static void climb_levels(struct climb *climb, size_t first)
             effort.level_count = i + 1;
             start(climb, &effort, PB_TLB_TRIALS, &climb->best);
             scan_entries(climb, climb->best, i);
-            climb->left = PB_TLB_TRIALS;
-            climb_level(climb, i, false);
+            climb_level(climb, i, false, PB_TLB_TRIALS);
         }
         start(climb, from.effort, PB_TLB_TRIALS, &climb->best);
         if (!(climb->score > from.score) && climb->status == PB_OK) { /* with those behind */
@@ -369,9 +378,8 @@ static void climb_levels(struct climb *climb, size_t first)
 static void climb_ways(struct climb *climb, size_t first)
 {
     for (size_t i = first; i < climb->best.count; i++) {
-        climb->left = PB_TLB_TRIALS / 4;
         if (i > 0 || climb->best.items[i].structure.victims != PB_TLB_LRU) /* it is sure, else */
-            climb_level(climb, i, true);
+            climb_level(climb, i, true, PB_TLB_TRIALS / 4);
     }
 }
 
@@ -664,19 +672,11 @@ static void add_shapes(struct climb *climb, size_t at, struct pb_tlb_ranking *ra
     const struct pb_tlb_structure *own = &climb->best.items[at].structure;
 
     add_sets(climb, at, ranking);
-    for (size_t i = MOVES_OF_SETS; i < MOVES; i++) {
+    for (size_t i = STEPS_OF_SETS; i < MOVES; i++) {
         struct pb_tlb_structure moved;
 
         if (move(own, i, &moved))
             add_alike(climb, at, &moved, ranking);
-    }
-    for (size_t k = 2; k < 16; k++) {
-        struct pb_tlb_structure smaller = *own;
-
-        smaller.coverage_bytes >>= k;
-        add_alike(climb, at, &smaller, ranking);
-        smaller.set_count <<= k;
-        add_alike(climb, at, &smaller, ranking);
     }
 }
 
