@@ -85,8 +85,9 @@
 /*
  * How closely levels are replayed: chases of each octave of pages and loads of each chase, by
  * repeats, while levels are looked for; loads of all chases while levels are checked, half of them
- * while ways are looked for. So many structures are tried of each level before it is
- * left, with all chases a quarter. They bound the time, and how far random victims vary.
+ * while ways are looked for. So many structures are tried of a level in each turn, with all
+ * chases a quarter; another follows while one was better. They bound the time, and how far random
+ * victims vary.
  */
 #define PB_TLB_OCTAVE_CHASES 8
 #define PB_TLB_LOADS         2048
