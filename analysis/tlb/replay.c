@@ -382,13 +382,14 @@ static void enter_scan(struct stage *stage, const struct pb_tlb_scan *scan)
 /*
  * Do all of so many entries miss in every pass? With random victims so many misses in the first one
  * leave less than the least chance that any entry hits: one may save a whole set of the next level.
- * A tree's victims take turns while all miss, the whole tree within twice its ways.
+ * A tree's victims take turns while all miss, the whole tree within twice its ways, and they begin
+ * to when all ways are filled.
  */
 static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways)
 {
     if (victims == PB_TLB_RANDOM)
         return (double)count > (double)ways * (1.0 - log(PB_TLB_RARE / (double)count));
-    return victims != PB_TLB_TREE || count > 2 * ways;
+    return victims != PB_TLB_TREE || count > 3 * ways;
 }
 
 /* Outcomes of a chase over so many pages at a level whose onsets are known. */

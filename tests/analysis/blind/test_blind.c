@@ -256,6 +256,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 8800120           a tree as far-reaching as the LRU before it
  * 9400021           pages that hit whatever the level is, in chases of many of an entry
  * 9400015           360 ways of a tree, not 362
+ * 9500140, 9600107  trees that keep entries for more than twice their ways, before all miss
  * 9500138           many sets of small entries behind one set of entries 32 times as large
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
@@ -316,7 +317,9 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {8800120, "tlb_"},
                  {9400021, "tlb_"},
                  {9400015, "tlb_"},
-                 {9500138, "tlb_"}};
+                 {9500138, "tlb_"},
+                 {9500140, "tlb_"},
+                 {9600107, "tlb_"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i += CASES_APART)
