@@ -326,7 +326,7 @@ static bool scan_entries(struct climb *climb, struct pb_tlb_levels levels, size_
     return better;
 }
 
-/* As long as any change of the level makes the accesses likelier: so many are tried of each. */
+/* As long as any change of the level makes the accesses likelier; so many are tried in a turn. */
 static void climb_level(struct climb *climb, size_t at, bool only_ways, size_t trials)
 {
     bool again = true;

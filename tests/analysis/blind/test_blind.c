@@ -15,7 +15,7 @@
 
 #include "analysis/blind/recover.h"
 
-/* Sanitizers, which take thrice as long, look at code: it is the same for other cases. */
+/* Sanitizers take thrice as long, and the code that they watch is the same in all cases. */
 #ifdef __SANITIZE_ADDRESS__
 enum { CASES_APART = 4 };
 #else
@@ -257,7 +257,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 9400021           pages that hit whatever the level is, in chases of many of an entry
  * 9400015           360 ways of a tree, not 362
  * 9500140, 9600107  trees that keep entries for more than twice their ways, before all miss
- * 9500138           many sets of small entries behind one set of entries 32 times as large
+ * 9500138           sets of small entries, which passed for one set of entries 8 times as large
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
