@@ -235,6 +235,8 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
 
     if (seed >= BLIND_BROAD_FIRST) {
         blind_draw_broad(seed, profile_out);
+        if (seed >= BLIND_UNUSUAL_FIRST)
+            blind_draw_unusual(profile_out);
         if (seed >= BLIND_PARALLEL_FIRST)
             blind_parallel_draw(profile_out);
         return;
@@ -280,7 +282,11 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
             fprintf(file, "%s%u", way > 0 ? ", " : ", \"weights\": [", cache->weights[way]);
         fputs("]", file);
     }
-    fprintf(file, "}, \"prefetch_bytes\": %llu}", (unsigned long long)cache->prefetch_bytes);
+    fprintf(file,
+            "}, \"prefetch_bytes\": %llu, \"prefetch_first_walk_only\": %s,\n"
+            "   \"skips_tlb\": %s, \"tlb_detour_cycles\": %u}",
+            (unsigned long long)cache->prefetch_bytes, cache->is_first_walk_only ? "true" : "false",
+            cache->skips_tlb ? "true" : "false", cache->detour_cycles);
 }
 
 uint64_t blind_tlb_page_bytes(const struct blind_tlb *tlb)

@@ -25,6 +25,9 @@ struct blind_cache {
     uint32_t weights[BLIND_WAYS_MAX]; /* of "weighted" */
     uint32_t latency_cycles;
     uint64_t prefetch_bytes;
+    bool is_first_walk_only; /* what it prefetches */
+    bool skips_tlb;          /* a hit */
+    uint32_t detour_cycles;  /* of a hit under a TLB miss */
 };
 
 struct blind_tlb {
@@ -115,10 +118,16 @@ enum { BLIND_PARALLEL_FIRST = 5900000 };
 /* And from here on with TLB levels of any replacement policy. */
 enum { BLIND_TLB_POLICIES_FIRST = 6460000 };
 
+/* And from here on of kinds that were never drawn before, see unusual.c. */
+enum { BLIND_UNUSUAL_FIRST = 20000000 };
+
 void blind_draw(uint64_t seed, struct blind_profile *profile_out);
 
 /* As above, for seeds from BLIND_BROAD_FIRST on. */
 void blind_draw_broad(uint64_t seed, struct blind_profile *profile_out);
+
+/* Changes one that was drawn so. */
+void blind_draw_unusual(struct blind_profile *profile);
 
 uint64_t blind_cache_bytes(const struct blind_cache *cache);
 uint32_t blind_tlb_entries(const struct blind_tlb *tlb);
