@@ -142,25 +142,16 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
     level->sets_confidence = divided / all;
 }
 
-/*
- * Lines that L2 cannot keep miss it page by page, as pages do that have an entry each: where the
- * step is that of such a miss, it is.
- */
-static bool is_cache(const struct pb_tlb_evidence *evidence, const struct pb_tlb_ranking *ranking)
-{
-    static const uint64_t page_bytes = (uint64_t)2 << 20;
-    const struct pb_tlb_structure *best = &ranking->items[ranking->best];
-
-    return pb_tlb_is_cache_step(evidence, ranking->penalty_cycles) &&
-           best->coverage_bytes <= page_bytes &&
-           pb_tlb_entry_count(best) >= (double)evidence->fits_pages;
-}
-
 /* The likeliest level of each of the steps that are worth a closer look, the likeliest first. */
 struct candidates {
     struct pb_tlb_ranking items[CANDIDATES_MAX];
     size_t count;
 };
+
+static bool is_cache(const struct pb_tlb_evidence *evidence, const struct pb_tlb_ranking *ranking)
+{
+    return pb_tlb_is_cache(evidence, &ranking->items[ranking->best], ranking->penalty_cycles);
+}
 
 static double score_of(const struct pb_tlb_ranking *ranking)
 {

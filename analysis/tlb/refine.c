@@ -45,6 +45,7 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
            structure->coverage_bytes >=
                pb_tlb_least_coverage(climb->evidence->scans, before_bytes) &&
            structure->coverage_bytes <= climb->evidence->scans->most_bytes &&
+           !pb_tlb_is_cache(climb->evidence, structure, level->penalty_cycles) &&
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
 }
 
@@ -227,6 +228,25 @@ static bool change_shape(struct climb *climb, size_t at)
     return better;
 }
 
+/* About as many entries in any number of sets that entries come to in turn. */
+static bool change_sets(struct climb *climb, size_t at)
+{
+    struct pb_tlb_level level = climb->best.items[at];
+    uint32_t entries = (uint32_t)pb_tlb_entry_count(&level.structure);
+    bool better = false;
+
+    if (!level.structure.is_equal || level.structure.mask_count > 0)
+        return false;
+    for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN; sets++) {
+        level.structure.set_count = sets;
+        for (uint32_t more = 0; more <= (entries % sets != 0); more++) {
+            level.structure.ways[0] = entries / sets + more;
+            better |= try_level(climb, at, level);
+        }
+    }
+    return better;
+}
+
 /* As many entries in half as many sets, by all parities but one. */
 static bool drop_parity(struct climb *climb, size_t at)
 {
@@ -336,9 +356,10 @@ static void climb_level(struct climb *climb, size_t at, bool only_ways, size_t t
         again = change_victims(climb, at, only_ways);
         again |= change_ways(climb, at, only_ways);
         again |= drop_parity(climb, at);
+        again |= change_penalty(climb, at);
         if (!only_ways) {
-            again |= change_penalty(climb, at);
             again |= change_shape(climb, at);
+            again = again || change_sets(climb, at);
         }
     }
 }
@@ -374,7 +395,7 @@ static void climb_levels(struct climb *climb, size_t first)
     }
 }
 
-/* Victims and ways, by all chases. */
+/* Victims, ways and penalties, by all chases. */
 static void climb_ways(struct climb *climb, size_t first)
 {
     for (size_t i = first; i < climb->best.count; i++) {
@@ -525,22 +546,26 @@ static void simplify(struct climb *climb)
     }
 }
 
-/* The likeliest levels near some that do not fit. */
+/* The likeliest levels near some that do not fit: first what they cost, then what they are. */
 static void improve(struct climb *climb, struct pb_tlb_levels *levels)
 {
     static const struct pb_tlb_effort fine = {0, PB_TLB_LOADS_OF_ALL / 2, 0, 0};
-    const struct pb_tlb_levels before = *levels;
     size_t first = find_unsettled(levels);
+    bool is_settled = worst_misfit(levels) <= PB_TLB_SETTLED;
+    struct pb_tlb_levels before;
     double least;
 
     start(climb, &fine, PB_TLB_TRIALS / 4, levels);
+    for (size_t i = 0; i < climb->best.count; i++)
+        change_penalty(climb, i);
+    before = climb->best;
     least = climb->score;
-    if (worst_misfit(levels) > PB_TLB_SETTLED) {
-        start(climb, &coarse, PB_TLB_TRIALS, levels);
+    if (!is_settled) {
+        start(climb, &coarse, PB_TLB_TRIALS, &before);
         climb_levels(climb, first);
         *levels = climb->best;
+        start(climb, &fine, PB_TLB_TRIALS / 4, levels);
     }
-    start(climb, &fine, PB_TLB_TRIALS / 4, levels);
     climb_ways(climb, first);
     if (climb->score < least) { /* few chases misled */
         start(climb, &fine, PB_TLB_TRIALS / 4, &before);
@@ -572,8 +597,8 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         other = climb.best;
         climb.status = check(evidence, &other, err);
         improve(&climb, &other);
-        again = other.count > levels->count && worst_misfit(&other) < worst_misfit(levels);
-        if (again) /* it explains what the others do not */
+        again = other.count > levels->count && worst_misfit(&other) < worst_misfit(levels) / 2.0;
+        if (again) /* it explains most of what the others do not */
             *levels = other;
         else
             evidence->cache_share = cache_share;
@@ -640,30 +665,26 @@ static void add_ways(struct climb *climb, size_t at, struct pb_tlb_ranking *rank
     }
 }
 
-/* As many entries in more and more sets, or fewer and fewer, as long as they are as likely. */
+/* About as many entries in any number of sets in turn, and in more and more as long as they are as
+ * likely. */
 static void add_sets(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
 {
     const struct pb_tlb_structure *own = &climb->best.items[at].structure;
+    uint32_t entries = (uint32_t)pb_tlb_entry_count(own);
     double least = -PB_SAME_PREDICTION - ranking->noise;
     bool is_alike = true;
 
-    for (size_t times = 2; is_alike && own->ways[0] / times > 0; times *= 2) {
-        struct pb_tlb_structure more = *own;
+    for (uint32_t sets = 1; sets <= entries && (sets <= PB_TLB_SETS_IN_TURN || is_alike);
+         sets += sets < PB_TLB_SETS_IN_TURN ? 1 : sets) {
+        struct pb_tlb_structure other = *own;
 
-        more.set_count *= times;
-        more.ways[0] = own->ways[0] / (uint32_t)times;
-        is_alike = add_alike(climb, at, &more, ranking) >= least;
-        more.ways[0]++;
-        if (own->ways[0] % times != 0)
-            is_alike |= add_alike(climb, at, &more, ranking) >= least;
-    }
-    is_alike = true;
-    for (size_t times = 2; is_alike && own->set_count % times == 0; times *= 2) {
-        struct pb_tlb_structure fewer = *own;
-
-        fewer.set_count /= times;
-        fewer.ways[0] *= (uint32_t)times;
-        is_alike = add_alike(climb, at, &fewer, ranking) >= least;
+        is_alike = false;
+        other.set_count = sets;
+        for (uint32_t more = 0; more <= (entries % sets != 0); more++) {
+            other.ways[0] = entries / sets + more;
+            if (sets != own->set_count || other.ways[0] != own->ways[0])
+                is_alike |= add_alike(climb, at, &other, ranking) >= least;
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
 
-enum { COVERAGES_MAX = 24, SETS_MODULO_MAX = 16, WAYS_MAX = 8192, ENTRY_BYTES = 6 };
+enum { COVERAGES_MAX = 24, WAYS_MAX = 8192, ENTRY_BYTES = 6 };
 
 /* Log odds of what need not be kept. */
 static const double UNLIKELY = 30.0;
@@ -79,6 +79,16 @@ size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry)
     for (size_t i = 0; i < structure->mask_count; i++)
         set |= (size_t)__builtin_parityll(structure->masks[i] & entry) << i;
     return set;
+}
+
+bool pb_tlb_is_cache(const struct pb_tlb_evidence *evidence,
+                     const struct pb_tlb_structure *structure, double penalty_cycles)
+{
+    static const uint64_t page_bytes = (uint64_t)2 << 20;
+
+    return pb_tlb_is_cache_step(evidence, penalty_cycles) &&
+           structure->coverage_bytes <= page_bytes &&
+           pb_tlb_entry_count(structure) >= (double)evidence->fits_pages;
 }
 
 /* Parities of all values of each byte of an entry number, for each bit of the set. */
@@ -402,11 +412,11 @@ static void score_modulo(struct scorer *scorer)
     double *by_ways = scorer->by_ways;
     size_t row = scorer->units.most + 1;
 
-    memset(by_ways, 0, (SETS_MODULO_MAX + 1) * row * sizeof(*by_ways));
+    memset(by_ways, 0, (PB_TLB_SETS_IN_TURN + 1) * row * sizeof(*by_ways));
     for (size_t s = 0; s < scorer->evidence->scans->count; s++)
-        for (equal.set_count = 2; equal.set_count <= SETS_MODULO_MAX; equal.set_count++)
+        for (equal.set_count = 2; equal.set_count <= PB_TLB_SETS_IN_TURN; equal.set_count++)
             sum_scan(scorer, &equal, s, by_ways + equal.set_count * row);
-    for (equal.set_count = 2; equal.set_count <= SETS_MODULO_MAX; equal.set_count++)
+    for (equal.set_count = 2; equal.set_count <= PB_TLB_SETS_IN_TURN; equal.set_count++)
         add_equal(scorer, &equal, by_ways + equal.set_count * row, scorer->units.most);
 }
 

@@ -17,7 +17,12 @@
 #include "analysis/parameter.h"
 #include "analysis/tlb/evidence.h"
 
-enum { PB_TLB_PARITIES_MAX = 12, PB_TLB_UNEQUAL_MAX = 256, PB_TLB_HYPOTHESES_MAX = 128 };
+enum {
+    PB_TLB_PARITIES_MAX = 12,
+    PB_TLB_SETS_IN_TURN = 16, /* all numbers of sets up to this are tried for entries in turn */
+    PB_TLB_UNEQUAL_MAX = 256,
+    PB_TLB_HYPOTHESES_MAX = 192
+};
 
 enum pb_tlb_victims { PB_TLB_LRU, PB_TLB_RANDOM, PB_TLB_TREE, PB_TLB_FIFO, PB_TLB_VICTIMS };
 
@@ -85,5 +90,12 @@ size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry);
 uint64_t pb_tlb_least_coverage(const struct pb_tlb_scans *scans, uint64_t before_bytes);
 
 double pb_tlb_entry_count(const struct pb_tlb_structure *structure);
+
+/*
+ * Lines that L2 cannot keep miss it page by page, as pages do that have an entry each: is the level
+ * nothing but that, by its step?
+ */
+bool pb_tlb_is_cache(const struct pb_tlb_evidence *evidence,
+                     const struct pb_tlb_structure *structure, double penalty_cycles);
 
 #endif

@@ -146,6 +146,9 @@ void blind_draw_unusual(struct blind_profile *profile)
     draw_tlbs(&state, profile);
     draw_noise(&state, profile);
     draw_chip(&state, profile);
+    for (size_t i = 0; i < BLIND_TLBS; i++) /* what noise hides is none */
+        if (profile->tlbs[i].penalty_cycles < profile->jitter_cycles + 4)
+            profile->tlbs[i].penalty_cycles += profile->jitter_cycles + 4;
     if (profile->dram_cycles < profile->caches[BLIND_L2].latency_cycles + 60)
         profile->dram_cycles = profile->caches[BLIND_L2].latency_cycles + 60;
 }
