@@ -42,11 +42,9 @@ struct level {
     struct pb_estimate penalty;
     double confidence, coverage_confidence, sets_confidence; /* coverages, sets of all as likely */
     double reach_confidence;
-    double explained;  /* of what places speak for: that it is a level */
-    bool is_explained; /* loads miss as the best predicts */
-    bool is_suspect;   /* a cache may make it: it must be explained */
-    bool
-        is_always_looked_up; /* with every page from some chase on, that misses all levels before */
+    double explained;           /* of what places speak for: that it is a level */
+    bool is_explained;          /* loads miss as the best predicts */
+    bool is_suspect;            /* a cache may make it: it must be explained */
     double loads, as_predicted; /* that come to it, and of these */
 };
 
@@ -590,15 +588,12 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
     }
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
         struct level *level = &levels->items[i];
-        double fits;
+        double fits, suspicion = level->is_suspect ? 0.5 : 1.0;
 
         /* it sees what those before miss: no level is surer than they are */
         misfit = fmax(misfit, pb_tlb_misfit(&likeliest.fits[i]));
-        fits = (level->is_suspect ? 0.5 : 1.0) / (1.0 + misfit / PB_TLB_MISFIT_WORTH);
+        fits = suspicion / (1.0 + misfit / PB_TLB_MISFIT_WORTH);
         evidence->position = i;
-        level->is_always_looked_up = true;
-        for (size_t k = 0; k < i; k++)
-            level->is_always_looked_up &= !evidence->is_random[k];
         status = pb_tlb_adopt(evidence, &level->best, level->step_cycles, NULL, err);
         level->loads = likeliest.fits[i].loads;
         level->as_predicted = level->loads - likeliest.fits[i].against;
@@ -606,7 +601,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->explained = fits;
         level->confidence *= fits;
         level->reach_confidence *= fits;
-        level->coverage_confidence *= fits;
+        level->coverage_confidence *= suspicion; /* pages that hit together do so in any sets */
         level->sets_confidence *= fits;
     }
     return status;
@@ -755,18 +750,14 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
 {
     double coverage = level->coverage.value, confidence = level->confidence;
     static const double largest_page = (double)((uint64_t)2 << 20);
+    static const char unexplained[] =
+        "unexplained: pages miss neither as by LRU, FIFO or tree-PLRU nor as by random victims";
     struct pb_estimate reach = level->reach, covers = level->coverage;
 
-    if (!level->is_explained)
-        reach = (struct pb_estimate){level->entries.value * coverage,
-                                     level->entries.low * level->coverage.low,
-                                     level->entries.high * coverage};
     if (covers.low <= (double)least_bytes)
         covers.low = reach.low = 0.0;
-    if (!level->is_explained && !level->is_always_looked_up)
-        pb_parameter_set_none(answer(at, i, "entry_count"),
-                              "unexplained: pages hit the levels before now and then, so that few "
-                              "of them come to this one");
+    if (!level->is_explained)
+        pb_parameter_set_none(answer(at, i, "entry_count"), "%s", unexplained);
     else if (level->best.victims != PB_TLB_LRU)
         pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
                                 "%s: log likelihood %.0f above none; loads miss as often as with "
@@ -781,7 +772,7 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                             level->coverage_confidence,
                             "pages that hit and miss together, over all strides%s",
                             covers.low > 0.0 ? "" : "; no stride is shorter");
-    if (!level->is_explained && !level->is_always_looked_up)
+    if (!level->is_explained)
         pb_parameter_set_none(answer(at, i, "reach_bytes"),
                               "depends on entry_count, which is undetermined");
     else
@@ -803,12 +794,9 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
         state_ways(at, i, level);
         state_index(at, i, level);
     } else {
-        static const char reason[] =
-            "unexplained: pages miss neither as by LRU or tree-PLRU nor as by random victims";
-
-        pb_parameter_set_none(answer(at, i, "set_count"), "%s", reason);
-        pb_parameter_set_none(answer(at, i, "way_counts"), "%s", reason);
-        state_none(at, i, reason);
+        pb_parameter_set_none(answer(at, i, "set_count"), "%s", unexplained);
+        pb_parameter_set_none(answer(at, i, "way_counts"), "%s", unexplained);
+        state_none(at, i, unexplained);
     }
 }
 

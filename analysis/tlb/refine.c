@@ -33,6 +33,14 @@ static double price_of(const struct pb_tlb_structure *structure)
            structure->entry_count * log((double)structure->set_count);
 }
 
+/* Sets that entries come to in turn overflow together, with more than the level reaches. */
+static bool never_misses(const struct pb_tlb_scans *scans, const struct pb_tlb_structure *structure)
+{
+    return structure->is_equal && structure->mask_count == 0 &&
+           pb_tlb_entry_count(structure) * (double)structure->coverage_bytes >=
+               (double)scans->most_bytes;
+}
+
 static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *levels, size_t at)
 {
     const struct pb_tlb_level *level = &levels->items[at];
@@ -44,7 +52,7 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
            level->penalty_cycles >= 2.0 &&
            structure->coverage_bytes >=
                pb_tlb_least_coverage(climb->evidence->scans, before_bytes) &&
-           structure->coverage_bytes <= climb->evidence->scans->most_bytes &&
+           !never_misses(climb->evidence->scans, structure) &&
            !pb_tlb_is_cache(climb->evidence, structure, level->penalty_cycles) &&
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
 }
