@@ -139,49 +139,27 @@ static void read_caches(const struct pb_parameters *parameters, struct pb_tlb_ev
 static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = evidence->scans;
+    struct pb_room *room = &evidence->room;
     size_t chases = 1;
 
-    for (size_t s = 0; s < scans->count; s++)
-        chases = scans->items[s].chase_count > chases ? scans->items[s].chase_count : chases;
-    evidence->scratch = malloc(chases * sizeof(*evidence->scratch));
-    evidence->gain = calloc(scans->count, sizeof(*evidence->gain));
-    for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
-        evidence->onset_pages[i] = calloc(scans->count, sizeof(*evidence->onset_pages[i]));
-        if (evidence->onset_pages[i] == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count);
-    }
-    for (size_t s = 0; s < scans->count && evidence->gain != NULL; s++) {
+    PB_ROOM_ARRAY(room, evidence->gain, scans->count);
+    for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
+        PB_ROOM_ARRAY(room, evidence->onset_pages[i], scans->count);
+    for (size_t s = 0; s < scans->count && !room->is_out; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
 
-        evidence->gain[s] = malloc(scan->place_count * (scan->chase_count + 1) * sizeof(float));
-        for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++) {
-            evidence->onset_pages[i][s] =
-                malloc(scan->page_count * sizeof(*evidence->onset_pages[i][s]));
-            if (evidence->onset_pages[i][s] == NULL || evidence->gain[s] == NULL)
-                return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
-                               scan->page_count);
-        }
+        chases = scan->chase_count > chases ? scan->chase_count : chases;
+        PB_ROOM_ARRAY(room, evidence->gain[s], scan->place_count * (scan->chase_count + 1));
+        for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
+            PB_ROOM_ARRAY(room, evidence->onset_pages[i][s], scan->page_count);
     }
-    return evidence->scratch == NULL || evidence->gain == NULL
-               ? pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu scans", scans->count)
-               : PB_OK;
+    PB_ROOM_ARRAY(room, evidence->scratch, chases);
+    return pb_room_status(room, err);
 }
 
 void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
 {
-    size_t count = evidence->scans == NULL ? 0 : evidence->scans->count;
-
-    for (size_t s = 0; s < count; s++) {
-        if (evidence->gain != NULL)
-            free(evidence->gain[s]);
-        for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
-            if (evidence->onset_pages[i] != NULL)
-                free(evidence->onset_pages[i][s]);
-    }
-    free(evidence->scratch);
-    free(evidence->gain);
-    for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
-        free(evidence->onset_pages[i]);
+    pb_room_clear(&evidence->room);
     memset(evidence, 0, sizeof(*evidence));
 }
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "analysis/noise.h"
+#include "analysis/room.h"
 #include "analysis/tlb/scans.h"
 
 enum {
@@ -58,8 +59,9 @@ struct pb_tlb_evidence {
      */
     double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];
     size_t step_count;
-    float **gain;    /* [scan][place][chase_count + 1], of the step looked at last */
-    double *scratch; /* as many as the most chases of a scan */
+    float **gain;        /* [scan][place][chase_count + 1], of the step looked at last */
+    double *scratch;     /* as many as the most chases of a scan */
+    struct pb_room room; /* of all arrays */
 };
 
 /*

@@ -186,19 +186,18 @@ static bool change_ways(struct climb *climb, size_t at, bool by_one)
 }
 
 /*
- * The structure next to another: entries of another size, other numbers of sets or both. First are
- * as many entries in twice or half as many sets; last much smaller entries, in as many sets or in
- * more that reach as far.
+ * The structure next to another: entries of another size, twice or half as many sets, or both; last
+ * much smaller entries, in as many sets or in more that reach as far.
  */
-enum { STEPS = 10, STEPS_OF_SETS = 2, HALVINGS = 14, MOVES = STEPS + 2 * HALVINGS };
+enum { STEPS = 8, HALVINGS = 14, MOVES = STEPS + 2 * HALVINGS };
 
 static bool move(const struct pb_tlb_structure *from, size_t which,
                  struct pb_tlb_structure *moved_out)
 {
     static const struct {
         int coverage, sets, ways;
-    } steps[STEPS] = {{0, 1, -1}, {0, -1, 1}, {-1, 1, 0}, {1, -1, 0}, {-1, 0, 0},
-                      {1, 0, 0},  {-1, 0, 1}, {1, 0, -1}, {0, 1, 0},  {0, -1, 0}};
+    } steps[STEPS] = {{-1, 1, 0}, {1, -1, 0}, {-1, 0, 0}, {1, 0, 0},
+                      {-1, 0, 1}, {1, 0, -1}, {0, 1, 0},  {0, -1, 0}};
     int coverage, sets, ways;
 
     *moved_out = *from;
@@ -701,7 +700,7 @@ static void add_shapes(struct climb *climb, size_t at, struct pb_tlb_ranking *ra
     const struct pb_tlb_structure *own = &climb->best.items[at].structure;
 
     add_sets(climb, at, ranking);
-    for (size_t i = STEPS_OF_SETS; i < MOVES; i++) {
+    for (size_t i = 0; i < MOVES; i++) {
         struct pb_tlb_structure moved;
 
         if (move(own, i, &moved))

@@ -7,6 +7,7 @@
 
 #include "analysis/constants.h"
 #include "analysis/model/tree.h"
+#include "analysis/room.h"
 #include "analysis/statistics/likelihood.h"
 
 /* Chases with random misses are repeated until they have so many loads, within limits. */
@@ -81,6 +82,7 @@ struct replay {
     uint32_t *lookup_end;        /* [pages + 1] scratch */
     uint8_t *missed;             /* [place][chase] levels, for sure, or UNSURE */
     double log_likelihood;
+    struct pb_room room; /* of all arrays */
 };
 
 static bool has_random_victims(const struct stage *stage)
@@ -115,69 +117,56 @@ static void lay_out(struct stage *stage)
     stage->leaves = pb_tree_leaves(most);
 }
 
-static bool allocate_stage(struct stage *stage, size_t pages, size_t places)
+static void open_stage(struct stage *stage, struct pb_room *room, size_t pages, size_t places)
 {
     size_t sets = stage->structure->set_count;
     size_t entries = (size_t)pb_tlb_entry_count(stage->structure);
 
-    stage->begin = malloc(sets * sizeof(*stage->begin));
-    if (stage->begin == NULL)
-        return false;
+    if (PB_ROOM_ARRAY(room, stage->begin, sets) == NULL)
+        return;
     lay_out(stage);
-    stage->trees = malloc(has_tree(stage) ? 2 * stage->leaves * sets : 1);
-    stage->way = malloc(pages * sizeof(*stage->way));
-    stage->is_present = malloc(pages);
-    stage->present = malloc(entries * sizeof(*stage->present));
-    stage->filled = malloc(sets * sizeof(*stage->filled));
-    stage->older = malloc(pages * sizeof(*stage->older));
-    stage->newer = malloc(pages * sizeof(*stage->newer));
-    stage->oldest = malloc(sets * sizeof(*stage->oldest));
-    stage->newest = malloc(sets * sizeof(*stage->newest));
-    stage->first = malloc(pages * sizeof(*stage->first));
-    stage->entry = malloc(pages * sizeof(*stage->entry));
-    stage->set = malloc(pages * sizeof(*stage->set));
-    stage->outcome = malloc(pages);
-    stage->onset = malloc(pages * sizeof(*stage->onset));
-    stage->overflow = malloc(sets * sizeof(*stage->overflow));
-    stage->looked_up = malloc(sets * sizeof(*stage->looked_up));
-    stage->is_mixed = malloc(sets);
-    stage->varies = malloc(sets);
-    stage->reached = malloc(places * sizeof(*stage->reached));
-    stage->missed = malloc(places * sizeof(*stage->missed));
-    stage->rank = malloc(places * sizeof(*stage->rank));
-    stage->chances = calloc(2 * (pages + 1), sizeof(*stage->chances));
-    return stage->trees != NULL && stage->way != NULL && stage->is_present != NULL &&
-           stage->present != NULL && stage->filled != NULL && stage->older != NULL &&
-           stage->newer != NULL && stage->oldest != NULL && stage->newest != NULL &&
-           stage->first != NULL && stage->entry != NULL && stage->set != NULL &&
-           stage->outcome != NULL && stage->onset != NULL && stage->overflow != NULL &&
-           stage->looked_up != NULL && stage->is_mixed != NULL && stage->varies != NULL &&
-           stage->reached != NULL && stage->missed != NULL && stage->rank != NULL &&
-           stage->chances != NULL;
+    PB_ROOM_ARRAY(room, stage->trees, has_tree(stage) ? 2 * stage->leaves * sets : 1);
+    PB_ROOM_ARRAY(room, stage->way, pages);
+    PB_ROOM_ARRAY(room, stage->is_present, pages);
+    PB_ROOM_ARRAY(room, stage->present, entries);
+    PB_ROOM_ARRAY(room, stage->filled, sets);
+    PB_ROOM_ARRAY(room, stage->older, pages);
+    PB_ROOM_ARRAY(room, stage->newer, pages);
+    PB_ROOM_ARRAY(room, stage->oldest, sets);
+    PB_ROOM_ARRAY(room, stage->newest, sets);
+    PB_ROOM_ARRAY(room, stage->first, pages);
+    PB_ROOM_ARRAY(room, stage->entry, pages);
+    PB_ROOM_ARRAY(room, stage->set, pages);
+    PB_ROOM_ARRAY(room, stage->outcome, pages);
+    PB_ROOM_ARRAY(room, stage->onset, pages);
+    PB_ROOM_ARRAY(room, stage->overflow, sets);
+    PB_ROOM_ARRAY(room, stage->looked_up, sets);
+    PB_ROOM_ARRAY(room, stage->is_mixed, sets);
+    PB_ROOM_ARRAY(room, stage->varies, sets);
+    PB_ROOM_ARRAY(room, stage->reached, places);
+    PB_ROOM_ARRAY(room, stage->missed, places);
+    PB_ROOM_ARRAY(room, stage->rank, places);
+    PB_ROOM_ARRAY(room, stage->chances, 2 * (pages + 1));
 }
 
-static bool allocate_prediction(struct prediction *prediction, size_t cells, size_t chases)
+static void open_prediction(struct prediction *prediction, struct pb_room *room, size_t cells,
+                            size_t chases)
 {
-    prediction->chance = malloc(cells * sizeof(*prediction->chance));
-    prediction->share = malloc(chases * sizeof(*prediction->share));
-    prediction->variance = malloc(chases * sizeof(*prediction->variance));
-    prediction->expected = malloc(chases * sizeof(*prediction->expected));
-    prediction->seen = malloc(chases * sizeof(*prediction->seen));
-    prediction->misses = malloc(chases * sizeof(*prediction->misses));
-    prediction->draws = malloc(chases * sizeof(*prediction->draws));
-    prediction->sure = malloc(chases * sizeof(*prediction->sure));
-    prediction->outliers = malloc(chases * sizeof(*prediction->outliers));
-    return prediction->chance != NULL && prediction->share != NULL &&
-           prediction->variance != NULL && prediction->expected != NULL &&
-           prediction->seen != NULL && prediction->misses != NULL && prediction->draws != NULL &&
-           prediction->sure != NULL && prediction->outliers != NULL;
+    PB_ROOM_ARRAY(room, prediction->chance, cells);
+    PB_ROOM_ARRAY(room, prediction->share, chases);
+    PB_ROOM_ARRAY(room, prediction->variance, chases);
+    PB_ROOM_ARRAY(room, prediction->expected, chases);
+    PB_ROOM_ARRAY(room, prediction->seen, chases);
+    PB_ROOM_ARRAY(room, prediction->misses, chases);
+    PB_ROOM_ARRAY(room, prediction->draws, chases);
+    PB_ROOM_ARRAY(room, prediction->sure, chases);
+    PB_ROOM_ARRAY(room, prediction->outliers, chases);
 }
 
 static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = replay->evidence->scans;
     size_t pages = 1, places = 1, chases = 1, cells = 1;
-    bool is_allocated;
 
     for (size_t s = 0; s < scans->count; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
@@ -189,75 +178,17 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
             cells = scan->chase_count * scan->place_count;
     }
     replay->pages_max = pages;
-    replay->chases = malloc(chases * sizeof(*replay->chases));
-    replay->pages = malloc(pages * sizeof(*replay->pages));
-    replay->lookup_end = malloc((pages + 1) * sizeof(*replay->lookup_end));
-    replay->missed = malloc(cells);
-    is_allocated = replay->chases != NULL && replay->pages != NULL && replay->lookup_end != NULL &&
-                   replay->missed != NULL;
-    for (size_t i = 0; i < replay->count && is_allocated; i++)
-        is_allocated = allocate_stage(&replay->stages[i], pages, places) &&
-                       allocate_prediction(&replay->predictions[i], cells, chases);
-    if (!is_allocated)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu loads", cells);
-    for (size_t i = 0; i < replay->count; i++)
+    PB_ROOM_ARRAY(&replay->room, replay->chases, chases);
+    PB_ROOM_ARRAY(&replay->room, replay->pages, pages);
+    PB_ROOM_ARRAY(&replay->room, replay->lookup_end, pages + 1);
+    PB_ROOM_ARRAY(&replay->room, replay->missed, cells);
+    for (size_t i = 0; i < replay->count; i++) {
+        open_stage(&replay->stages[i], &replay->room, pages, places);
+        open_prediction(&replay->predictions[i], &replay->room, cells, chases);
         replay->stages[i].random = (replay->effort->draw * PB_TLB_FOUND_MAX + i + 1) *
                                    UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
-    return PB_OK;
-}
-
-static void free_stage(struct stage *stage, size_t pages)
-{
-    free(stage->trees);
-    free(stage->way);
-    free(stage->is_present);
-    free(stage->present);
-    free(stage->begin);
-    free(stage->filled);
-    free(stage->older);
-    free(stage->newer);
-    free(stage->oldest);
-    free(stage->newest);
-    free(stage->first);
-    free(stage->entry);
-    free(stage->set);
-    free(stage->outcome);
-    free(stage->onset);
-    free(stage->overflow);
-    free(stage->looked_up);
-    free(stage->is_mixed);
-    free(stage->varies);
-    free(stage->reached);
-    free(stage->missed);
-    free(stage->rank);
-    for (size_t k = 0; stage->chances != NULL && k < 2 * (pages + 1); k++)
-        free(stage->chances[k]);
-    free(stage->chances);
-}
-
-static void free_prediction(struct prediction *prediction)
-{
-    free(prediction->chance);
-    free(prediction->share);
-    free(prediction->variance);
-    free(prediction->expected);
-    free(prediction->seen);
-    free(prediction->misses);
-    free(prediction->draws);
-    free(prediction->sure);
-    free(prediction->outliers);
-}
-
-static void close_replay(struct replay *replay)
-{
-    for (size_t i = 0; i < replay->count; i++) {
-        free_stage(&replay->stages[i], replay->pages_max);
-        free_prediction(&replay->predictions[i]);
     }
-    free(replay->chases);
-    free(replay->pages);
-    free(replay->lookup_end);
-    free(replay->missed);
+    return pb_room_status(&replay->room, err);
 }
 
 static void empty(struct stage *stage, size_t pages)
@@ -709,7 +640,7 @@ static const double *find_chances(struct replay *replay, struct stage *stage, si
     double **at = &stage->chances[(warm_passes - 1) * (replay->pages_max + 1) + count];
 
     if (*at == NULL)
-        *at = malloc(count * sizeof(**at));
+        PB_ROOM_ARRAY(&replay->room, *at, count);
     else
         return *at;
     if (*at != NULL && has_random_victims(stage))
@@ -1142,6 +1073,6 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
     if (is_lost)
         replay.log_likelihood = -INFINITY;
     *log_likelihood_out = replay.log_likelihood;
-    close_replay(&replay);
+    pb_room_clear(&replay.room);
     return status;
 }

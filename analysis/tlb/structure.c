@@ -7,6 +7,7 @@
 
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
+#include "analysis/room.h"
 
 enum { COVERAGES_MAX = 24, WAYS_MAX = 8192, ENTRY_BYTES = 6 };
 
@@ -55,6 +56,7 @@ struct scorer {
     uint32_t *rank;        /* [pages] and where they are in its order */
     uint16_t *links;       /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
+    struct pb_room room; /* of all arrays */
 };
 
 double pb_tlb_entry_count(const struct pb_tlb_structure *structure)
@@ -906,74 +908,36 @@ static void fit_in_a_row(const struct scorer *scorer, uint32_t *least, uint32_t 
     }
 }
 
-static enum pb_status allocate(struct scorer *scorer, struct pb_error *err)
+static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
+    struct pb_room *room = &scorer->room;
     size_t pages = 0, chases = 0;
 
-    scorer->units.items = calloc(scans->count, sizeof(struct unit *));
-    scorer->units.rests = calloc(scans->count, sizeof(uint8_t *));
-    scorer->units.count = calloc(scans->count, sizeof(*scorer->units.count));
-    scorer->clear_onsets = calloc(scans->count, sizeof(*scorer->clear_onsets));
-    for (size_t s = 0; s < scans->count && scorer->units.items != NULL &&
-                       scorer->units.rests != NULL && scorer->clear_onsets != NULL;
-         s++) {
+    PB_ROOM_ARRAY(room, scorer->units.items, scans->count);
+    PB_ROOM_ARRAY(room, scorer->units.rests, scans->count);
+    PB_ROOM_ARRAY(room, scorer->units.count, scans->count);
+    PB_ROOM_ARRAY(room, scorer->clear_onsets, scans->count);
+    for (size_t s = 0; s < scans->count && !room->is_out; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
 
         pages = scan->page_count > pages ? scan->page_count : pages;
         chases = scan->chase_count > chases ? scan->chase_count : chases;
-        scorer->units.items[s] = malloc(scan->page_count * sizeof(struct unit));
-        scorer->units.rests[s] = malloc(scan->page_count + 1);
-        scorer->clear_onsets[s] = malloc((scan->place_count + 1) * sizeof(uint32_t));
-        if (scorer->units.items[s] == NULL || scorer->units.rests[s] == NULL ||
-            scorer->clear_onsets[s] == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages",
-                           scan->page_count);
+        PB_ROOM_ARRAY(room, scorer->units.items[s], scan->page_count);
+        PB_ROOM_ARRAY(room, scorer->units.rests[s], scan->page_count + 1);
+        PB_ROOM_ARRAY(room, scorer->clear_onsets[s], scan->place_count + 1);
     }
-    scorer->ordered = calloc(pages + 1, sizeof(*scorer->ordered));
-    scorer->overflows = malloc((chases + 1) * sizeof(*scorer->overflows));
-    scorer->sums = calloc(chases + 1, sizeof(*scorer->sums));
-    scorer->places = malloc((pages + 1) * sizeof(*scorer->places));
-    scorer->onset_pages = malloc((pages + 1) * sizeof(*scorer->onset_pages));
-    scorer->rank = malloc((pages + 1) * sizeof(*scorer->rank));
-    scorer->set_of = malloc((pages + 1) * sizeof(*scorer->set_of));
-    scorer->begin = malloc((((size_t)1 << PB_TLB_PARITIES_MAX) + 2) * sizeof(*scorer->begin));
-    scorer->by_ways = calloc(COVERAGES_MAX * (WAYS_MAX + 1), sizeof(*scorer->by_ways));
-    scorer->links =
-        malloc((size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
-    if (scorer->units.items == NULL || scorer->units.rests == NULL || scorer->units.count == NULL ||
-        scorer->clear_onsets == NULL || scorer->ordered == NULL || scorer->overflows == NULL ||
-        scorer->sums == NULL || scorer->places == NULL || scorer->rank == NULL ||
-        scorer->onset_pages == NULL || scorer->set_of == NULL || scorer->begin == NULL ||
-        scorer->by_ways == NULL || scorer->links == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu pages", pages);
-    return PB_OK;
-}
-
-static void release(struct scorer *scorer)
-{
-    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
-        if (scorer->units.items != NULL)
-            free(scorer->units.items[s]);
-        if (scorer->units.rests != NULL)
-            free(scorer->units.rests[s]);
-        if (scorer->clear_onsets != NULL)
-            free(scorer->clear_onsets[s]);
-    }
-    free(scorer->units.items);
-    free(scorer->units.rests);
-    free(scorer->units.count);
-    free(scorer->clear_onsets);
-    free(scorer->ordered);
-    free(scorer->overflows);
-    free(scorer->sums);
-    free(scorer->places);
-    free(scorer->rank);
-    free(scorer->onset_pages);
-    free(scorer->set_of);
-    free(scorer->begin);
-    free(scorer->by_ways);
-    free(scorer->links);
+    PB_ROOM_ARRAY(room, scorer->ordered, pages + 1);
+    PB_ROOM_ARRAY(room, scorer->overflows, chases + 1);
+    PB_ROOM_ARRAY(room, scorer->sums, chases + 1);
+    PB_ROOM_ARRAY(room, scorer->places, pages + 1);
+    PB_ROOM_ARRAY(room, scorer->onset_pages, pages + 1);
+    PB_ROOM_ARRAY(room, scorer->rank, pages + 1);
+    PB_ROOM_ARRAY(room, scorer->set_of, pages + 1);
+    PB_ROOM_ARRAY(room, scorer->begin, ((size_t)1 << PB_TLB_PARITIES_MAX) + 2);
+    PB_ROOM_ARRAY(room, scorer->by_ways, COVERAGES_MAX * (WAYS_MAX + 1));
+    PB_ROOM_ARRAY(room, scorer->links, (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
+    return pb_room_status(room, err);
 }
 
 /* The pages with which every page of a scan begins to miss. */
@@ -1242,10 +1206,10 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
     ranking_out->noise = 0.0;
     if (bound - 3.0 * PB_TLB_PARAMETER_PRICE <= least)
         return PB_OK;
-    status = allocate(&scorer, err);
+    status = open_scorer(&scorer, err);
     if (status == PB_OK)
         status = score_all(&scorer, bound, one_set, err);
-    release(&scorer);
+    pb_room_clear(&scorer.room);
     return status;
 }
 
@@ -1254,7 +1218,7 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
                             struct pb_tlb_check *check_out, struct pb_error *err)
 {
     struct scorer scorer = {.evidence = evidence};
-    enum pb_status status = allocate(&scorer, err);
+    enum pb_status status = open_scorer(&scorer, err);
     uint32_t **onset_pages = evidence->onset_pages[evidence->level_count];
 
     if (status == PB_OK) {
@@ -1280,7 +1244,7 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
         evidence->coverage_bytes[evidence->position] = structure->coverage_bytes;
         evidence->level_count++;
     }
-    release(&scorer);
+    pb_room_clear(&scorer.room);
     return status;
 }
 
