@@ -46,7 +46,9 @@ static const struct {
     const char *name;   /* ends with */
     enum pb_value_family family;
 } families[] = {
-    {"tlb_", "penalty_cycles", PB_FAMILY_TLB_TIME},
+    {"tlb_", "penalty_cycles", PB_FAMILY_TLB_STEP},
+    {"tlb_", "entry_coverage_bytes", PB_FAMILY_TLB_STEP},
+    {"tlb_", "page_bytes", PB_FAMILY_TLB_STEP},
     {"tlb_", "", PB_FAMILY_TLB},
     {"sm", "", PB_FAMILY_TOPOLOGY},
     {"l2", "partition_sm_counts", PB_FAMILY_TOPOLOGY},
@@ -106,7 +108,7 @@ const char *pb_confidence_family_name(enum pb_value_family family)
                                                    [PB_FAMILY_STRUCTURE] = "structure",
                                                    [PB_FAMILY_EDGE] = "edge",
                                                    [PB_FAMILY_TLB] = "tlb",
-                                                   [PB_FAMILY_TLB_TIME] = "tlb_time",
+                                                   [PB_FAMILY_TLB_STEP] = "tlb_step",
                                                    [PB_FAMILY_TOPOLOGY] = "topology",
                                                    [PB_FAMILY_SAMPLED] = "sampled"};
 
@@ -128,8 +130,8 @@ static const double right[PB_FAMILIES][BANDS] = {
     [PB_FAMILY_RATE] = {0.9990, 0.9990, 0.9990, 0.9990, 0.9990, 0.9990, 0.9990},
     [PB_FAMILY_STRUCTURE] = {0.7231, 0.9963, 0.9963, 0.9963, 0.9979, 0.9990, 0.9990},
     [PB_FAMILY_EDGE] = {0.9958, 0.9980, 0.9990, 0.9990, 0.9990, 0.9990, 0.9990},
+    [PB_FAMILY_TLB_STEP] = {0.9333, 0.9333, 0.9900, 0.9900, 0.9900, 0.9900, 0.9900},
     [PB_FAMILY_TLB] = {0.8054, 0.9216, 0.9660, 0.9660, 0.9660, 0.9958, 0.9958},
-    [PB_FAMILY_TLB_TIME] = {0.9333, 0.9333, 0.9900, 0.9900, 0.9900, 0.9900, 0.9900},
     [PB_FAMILY_TOPOLOGY] = {0.9961, 0.9961, 0.9961, 0.9961, 0.9962, 0.9962, 0.9990},
     [PB_FAMILY_SAMPLED] = {0.7462, 0.9687, 0.9687, 0.9687, 0.9687, 0.9973, 0.9989},
 };

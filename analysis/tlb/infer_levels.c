@@ -588,11 +588,11 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
     }
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
         struct level *level = &levels->items[i];
-        double fits, suspicion = level->is_suspect ? 0.5 : 1.0;
+        double fits;
 
         /* it sees what those before miss: no level is surer than they are */
         misfit = fmax(misfit, pb_tlb_misfit(&likeliest.fits[i]));
-        fits = suspicion / (1.0 + misfit / PB_TLB_MISFIT_WORTH);
+        fits = (level->is_suspect ? 0.5 : 1.0) / (1.0 + misfit / PB_TLB_MISFIT_WORTH);
         evidence->position = i;
         status = pb_tlb_adopt(evidence, &level->best, level->step_cycles, NULL, err);
         level->loads = likeliest.fits[i].loads;
@@ -601,7 +601,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->explained = fits;
         level->confidence *= fits;
         level->reach_confidence *= fits;
-        level->coverage_confidence *= suspicion; /* pages that hit together do so in any sets */
+        level->coverage_confidence *= fits;
         level->sets_confidence *= fits;
     }
     return status;
