@@ -74,13 +74,18 @@
  * or their chances deviate. Outliers that meet all chases alike are noise, of a chase's loads up to
  * this share: with it a level of a recorded H100 or H200 leaves 0.06 of what is allowed at most.
  */
-#define PB_TLB_AGAINST      2e-3
-#define PB_TLB_OUTLIERS     4e-2
-#define PB_TLB_DEVIATION    0.1 /* likewise, of the mean square deviation in variances, which is 1 */
-#define PB_TLB_MISFIT_WORTH 10.0 /* so much of either halves the votes, */
-#define PB_TLB_MISFIT_MOST  20.0 /* and with more the structure is not stated */
-#define PB_TLB_SETTLED      0.08 /* so much is a right level's: 0.05 at most of H100s and H200s */
-#define PB_TLB_SIGMAS       3.0  /* beyond so many of its standard deviations */
+#define PB_TLB_AGAINST   2e-3
+#define PB_TLB_OUTLIERS  4e-2
+#define PB_TLB_DEVIATION 0.1  /* likewise, of the mean square deviation in variances, which is 1 */
+#define PB_TLB_SETTLED   0.08 /* so much of either is a right level's: 0.05 at most of H100s, H200s \
+                               */
+#define PB_TLB_SIGMAS 3.0     /* beyond so many of its standard deviations */
+
+/*
+ * So much of either halves the votes, and with more the structure is not stated: on 296 random
+ * devices 52 of 52 structures with up to 6.7 were right, 27 of 48 with up to 15.
+ */
+#define PB_TLB_MISFIT_MOST 5.0
 
 /*
  * How closely levels are replayed: chases of each octave of pages and loads of each chase, by

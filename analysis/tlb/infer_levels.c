@@ -592,7 +592,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
 
         /* it sees what those before miss: no level is surer than they are */
         misfit = fmax(misfit, pb_tlb_misfit(&likeliest.fits[i]));
-        fits = (level->is_suspect ? 0.5 : 1.0) / (1.0 + misfit / PB_TLB_MISFIT_WORTH);
+        fits = (level->is_suspect ? 0.5 : 1.0) / (1.0 + misfit / PB_TLB_MISFIT_MOST);
         evidence->position = i;
         status = pb_tlb_adopt(evidence, &level->best, level->step_cycles, NULL, err);
         level->loads = likeliest.fits[i].loads;
