@@ -324,7 +324,8 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {9500138, "tlb_"},
                  {9500140, "tlb_"},
                  {9600107, "tlb_"},
-                 {20000054, "readonly.policy"}};
+                 {20000054, "readonly.policy"},
+                 {20000025, "sm.sm_group_sizes"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i += CASES_APART)
