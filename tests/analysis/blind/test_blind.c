@@ -264,6 +264,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20000054          lines that do not displace each other, and spikes as long as misses
  * 20000015          the traced half of a pass, without misses of the other half
  * 20000041, 20000046 outliers that look like misses, as many as the first misses
+ * 20000016          distances of which no two are alike, and one is their median
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -330,7 +331,8 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {20000025, "sm.sm_group_sizes"},
                  {20000015, "l2.size_bytes"},
                  {20000041, "l2.size_bytes"},
-                 {20000046, "l2.size_bytes"}};
+                 {20000046, "l2.size_bytes"},
+                 {20000016, "l2.prefetch_bytes"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i += CASES_APART)
