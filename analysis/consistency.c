@@ -437,17 +437,19 @@ static void pages_of_entries(struct device *device)
     }
 }
 
-/* Of M16's patterns, those of hits that miss TLB levels as it now is open which steps are levels.
+/* Of M16's patterns, those of loads that miss TLB levels as it now is open which steps are levels.
  */
 static void withdraw_patterns_from(struct device *device, size_t level)
 {
+    enum { translated_miss = 3 }; /* P4 */
+
     for (size_t i = 0; i < CACHES; i++) {
         struct pb_parameter *list = stated(device, caches[i], "pattern_cycles");
 
-        for (size_t k = level; list != NULL && k <= 2 && k < list->number_count; k++) {
+        for (size_t k = level; list != NULL && k < list->number_count; k++) {
             size_t used = strlen(list->method);
 
-            if (isnan(list->numbers[k].value))
+            if (k == translated_miss || isnan(list->numbers[k].value))
                 continue;
             snprintf(list->method + used, sizeof(list->method) - used,
                      "; P%zu null: which steps are TLB levels is undetermined", k + 1);
@@ -460,7 +462,7 @@ static void withdraw_patterns_from(struct device *device, size_t level)
 /*
  * A TLB level that reaches less far than the one before it would never answer; one of the same
  * reach does where either keeps some of too many pages. What misses the one before it, as P2 and P3
- * do the first, or P3 the second, then misses an unknown number of levels.
+ * do the first, or P3 the second, and P5 all, then misses an unknown number of levels.
  */
 static void reach_of_levels(struct device *device)
 {

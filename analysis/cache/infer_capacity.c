@@ -285,23 +285,32 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_cache
     return PB_OK;
 }
 
+/* What loads take that were to miss, and look like it. */
+static enum pb_status estimate_misses(const struct pb_cache_level *level,
+                                      struct pb_latency_estimate *miss_out, struct pb_error *err)
+{
+    struct pb_sample slow = {NULL, 0, 0}, no_passes = {NULL, 0, 0};
+    enum pb_status status = pb_sample_reserve(&slow, level->misses.count, err);
+
+    for (size_t i = 0; status == PB_OK && i < level->misses.count; i++)
+        if (pb_band_holds(level->classes.miss, level->misses.values[i]))
+            slow.values[slow.count++] = level->misses.values[i];
+    if (status == PB_OK)
+        status = pb_latency_estimate(&slow, &no_passes, miss_out, err);
+    pb_sample_clear(&slow);
+    return status;
+}
+
 /* The latency of a miss, then the size. */
 static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cache_level *level,
                                    const struct pb_latency_estimate *hit, struct pb_error *err)
 {
     struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
-    struct pb_sample slow = {NULL, 0, 0}, no_passes = {NULL, 0, 0};
     struct pb_latency_estimate miss;
     enum pb_status status = pb_level_check_classified(level, err);
 
     if (status == PB_OK)
-        status = pb_sample_reserve(&slow, level->misses.count, err);
-    for (size_t i = 0; status == PB_OK && i < level->misses.count; i++)
-        if (pb_band_holds(level->classes.miss, level->misses.values[i]))
-            slow.values[slow.count++] = level->misses.values[i];
-    if (status == PB_OK)
-        status = pb_latency_estimate(&slow, &no_passes, &miss, err);
-    pb_sample_clear(&slow);
+        status = estimate_misses(level, &miss, err);
     if (status != PB_OK)
         return status;
     pb_latency_state(&miss, NAN,
@@ -396,7 +405,7 @@ enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
         return status;
     status = pb_latency_estimate(&level.hits, &no_passes, &hit, err);
     if (status == PB_OK)
-        status = pb_latency_estimate(&level.misses, &no_passes, &miss, err);
+        status = estimate_misses(&level, &miss, err);
     if (status == PB_OK)
         status = find_all(&level, &hit, miss.cycles.value, &beside, err);
     if (status == PB_OK) {

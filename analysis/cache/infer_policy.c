@@ -175,6 +175,27 @@ static enum pb_status check_whole_sets(const struct pb_case *at, double ways, st
                    ways, most);
 }
 
+/* Do lines miss again, behind their first loads, more often than noise makes hits look like it? */
+static enum pb_status check_misses(const struct pb_set_chases *chases,
+                                   const struct pb_tally *background, struct pb_error *err)
+{
+    size_t first_loads = chases->count * chases->line_count;
+    struct pb_tally again = {0, 0, 0};
+
+    for (size_t i = 0; i < chases->access_count; i++) {
+        again.hits += chases->observed[i] == PB_OBSERVED_HIT;
+        again.misses += chases->observed[i] == PB_OBSERVED_MISS;
+    }
+    again.misses -= first_loads < again.misses ? first_loads : again.misses;
+    again.accesses = again.hits + again.misses;
+    if (pb_tally_surprise(&again, background) <= PB_MISSES_BY_CHANCE)
+        return PB_OK;
+    return pb_fail(err, PB_NOT_FOUND,
+                   "not observable: the chased lines displace none: %zu of %zu accesses miss "
+                   "again, no more often than the %zu of %zu hits that look like misses",
+                   again.misses, again.accesses, background->misses, background->accesses);
+}
+
 static enum pb_status infer_from(const struct pb_case *at, const struct pb_cache_level *level,
                                  struct pb_error *err)
 {
@@ -188,6 +209,8 @@ static enum pb_status infer_from(const struct pb_case *at, const struct pb_cache
         status = pb_set_chases_drop_foreign(&chases, isnan(ways) ? 0 : (size_t)ways, err);
     if (status == PB_OK && chases.line_count == 0)
         status = pb_fail(err, PB_NOT_FOUND, "not observable: no chase over the lines of one set");
+    if (status == PB_OK)
+        status = check_misses(&chases, &background, err);
     if (status == PB_OK && isnan(ways)) /* as many lines as make one miss */
         ways = (double)chases.line_count - 1.0;
     if (status == PB_OK && ways == 1.0)

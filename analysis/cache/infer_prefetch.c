@@ -236,8 +236,8 @@ static enum pb_status choose_gaps(const struct pb_series *series, const struct f
                    PB_FEW + 1);
 }
 
-/* PB_NOT_FOUND: the misses of a wider stride than the finest tell no one distance. */
-static enum pb_status check_wide(const struct gaps *gaps, double gap, size_t agreeing,
+/* PB_NOT_FOUND: the misses tell no one distance. */
+static enum pb_status check_gaps(const struct gaps *gaps, double gap, size_t agreeing,
                                  double endless_bytes, struct pb_error *err)
 {
     double stride = (double)gaps->point->stride_bytes;
@@ -248,7 +248,7 @@ static enum pb_status check_wide(const struct gaps *gaps, double gap, size_t agr
             "ambiguous: no prefetch at this stride: steps of %.0f bytes miss every %.0f bytes, "
             "smaller ones fewer than %d times in %.0f",
             stride, gap, PB_FEW + 1, endless_bytes);
-    if (endless_bytes > 0.0 && 2 * agreeing <= gaps->bytes.count)
+    if (2 * agreeing <= gaps->bytes.count)
         return pb_fail(err, PB_NOT_FOUND,
                        "ambiguous: misses in steps of %.0f bytes lie %.0f to %.0f bytes apart: no "
                        "distance prevails",
@@ -288,7 +288,7 @@ static enum pb_status state_ahead(const struct pb_case *at, const struct gaps *g
     enum pb_status status;
 
     pb_sorted_range(bytes->values, bytes->count, gap, gap, &first, &end);
-    status = check_wide(gaps, gap, end - first, endless_bytes, err);
+    status = check_gaps(gaps, gap, end - first, endless_bytes, err);
     if (status != PB_OK)
         return status;
     pb_votes_add_share(&votes, end - first, bytes->count, PB_PIECES_MAX);

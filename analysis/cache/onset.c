@@ -26,17 +26,28 @@ static struct pb_sweep_edge edge_at(const struct pb_sweep_point *points, size_t 
                                   cut < count ? points[cut].footprint_bytes : 0};
 }
 
-/* Log likelihood of: points [0, cut) fit with this rate of outliers, the others overflow. */
+/*
+ * Log likelihood of: points [0, cut) fit with this rate of outliers, the others overflow. Traces of
+ * a part of the pass that show no miss are one piece of evidence, the strongest one: they see the
+ * same part, which may have none.
+ */
 static double rate_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
                               const struct pb_sweep_model *model, double rate)
 {
     struct pb_sweep_edge edge = edge_at(points, count, cut);
-    double sum = pb_tally_log_poisson(&model->background, rate);
+    double sum = pb_tally_log_poisson(&model->background, rate), silence = 0.0;
 
-    for (size_t i = 0; i < count; i++)
-        sum += i < cut ? pb_sweep_log_fits(&points[i], model, rate)
-                       : pb_sweep_log_overflows(&points[i], model, &edge);
-    return sum;
+    for (size_t i = 0; i < count; i++) {
+        double likelihood = i < cut ? pb_sweep_log_fits(&points[i], model, rate)
+                                    : pb_sweep_log_overflows(&points[i], model, &edge, rate);
+        bool is_silent = i >= cut && !pb_sweep_is_pass(&points[i]) && points[i].coverage < 1.0 &&
+                         points[i].tally.misses == 0;
+        double no_outlier = is_silent ? pb_tally_log_poisson(&points[i].tally, rate) : likelihood;
+
+        sum += no_outlier;
+        silence = fmin(silence, likelihood - no_outlier);
+    }
+    return sum + silence;
 }
 
 /* Rates that explain the outliers: the expected one, or by exception whatever was counted. */
@@ -132,8 +143,9 @@ static double margin_of(const struct pb_sweep_point *point, const struct pb_swee
 {
     double expected = pb_sweep_log_fits(point, model, rates->expected);
     double counted = pb_sweep_log_fits(point, model, rates->counted) + log(PB_EXCEPTION);
+    double rate = expected > counted ? rates->expected : rates->counted;
 
-    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge);
+    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge, rate);
 }
 
 static void count_agreement(const struct pb_sweep_point *points, size_t count, size_t cut,

@@ -9,6 +9,7 @@
 
 #include "analysis/cache/geometry.h"
 #include "analysis/constants.h"
+#include "analysis/statistics/likelihood.h"
 
 static int by_footprint(const void *a, const void *b)
 {
@@ -49,6 +50,19 @@ double pb_tally_log_poisson(const struct pb_tally *tally, double rate)
     double misses = (double)tally->misses, mean = rate * (double)tally->accesses;
 
     return tally->accesses == 0 ? 0.0 : misses * log(mean) - mean - gsl_sf_lngamma(misses + 1.0);
+}
+
+/* Log likelihood of any number of misses from 1 on, among outliers of this rate. */
+static double among_outliers(const struct pb_tally *tally, double rate)
+{
+    double mean = rate * (double)tally->accesses, misses = (double)tally->misses, sum = 0.0;
+    double reach = 2.0 * PB_SIGMAS * (sqrt(mean) + 1.0);
+    double outliers = floor(fmax(0.0, mean - reach));
+    double chance = exp(outliers * log(mean) - mean - gsl_sf_lngamma(outliers + 1.0));
+
+    for (; outliers < fmin(misses, mean + reach); chance *= mean / ++outliers)
+        sum += chance * any_number(misses - outliers);
+    return log(sum + DBL_EPSILON);
 }
 
 static double trace_fits(const struct pb_sweep_point *point, double rate)
@@ -97,15 +111,15 @@ static double least_share(const struct pb_sweep_point *point, const struct pb_sw
 }
 
 static double trace_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
+                              double rate)
 {
     double misses = (double)point->tally.misses, silent = silence_of(point, edge);
     bool too_few = misses < least_share(point, model, edge) * (double)point->tally.accesses;
 
-    if (misses == 0.0)
-        return log(silent);
-    return log((1.0 - silent) * any_number(misses) + DBL_EPSILON) +
-           (too_few ? log(PB_POSSIBLE_SHARE) : 0.0);
+    return pb_add_likelihoods(log(silent) + pb_tally_log_poisson(&point->tally, rate),
+                              log(1.0 - silent) + among_outliers(&point->tally, rate)) +
+           (misses > 0.0 && too_few ? log(PB_POSSIBLE_SHARE) : 0.0);
 }
 
 static double pass_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
@@ -135,10 +149,11 @@ static double pass_overflows(const struct pb_sweep_point *point, const struct pb
 }
 
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge)
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
+                              double rate)
 {
     return pb_sweep_is_pass(point) ? pass_overflows(point, model, edge)
-                                   : trace_overflows(point, model, edge);
+                                   : trace_overflows(point, model, edge, rate);
 }
 
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,

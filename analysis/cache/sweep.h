@@ -3,8 +3,8 @@
  * or if it overflows:
  *   fits        A trace shows misses only as rarely as outliers do (Poisson); a pass takes the time
  * of the reference. overflows   A trace misses at least once a pass, more with every line in
- * excess, and may miss any number of times; a pass may be slower by any amount. One measurement in
- * a hundred may be disturbed and count for nothing.
+ * excess, and may miss any number of times, beside outliers; a pass may be slower by any amount.
+ * One measurement in a hundred may be disturbed and count for nothing.
  */
 #ifndef PB_ANALYSIS_CACHE_SWEEP_H
 #define PB_ANALYSIS_CACHE_SWEEP_H
@@ -65,6 +65,7 @@ double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_swe
 
 /* Log likelihood of a chase whose footprint overflows, if the edge is there. */
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
-                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge);
+                              const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
+                              double rate);
 
 #endif

@@ -7,7 +7,8 @@
  * Of l2 by loads past L1, of l1 by loads through it. Each is the lower edge of the kind of access
  * that prevails in its slice; where none does (near and far slices of L2, rows of DRAM), it is the
  * mean, and the interval holds nearly all: the commonest kind would be another one from run to run.
- * P6 is the rarer, slower kind among P5's, and null where there is none.
+ * P6 is the slower kind among P5's, of the loads that change the active pages, and null where there
+ * is none.
  *
  * What a slice is to show depends on the TLBs: P2's pages must take more entries than the first
  * level has and no more than the second, P3's and P5's more than the second, and no two of them may

@@ -10,21 +10,35 @@ enum { MODES_MAX = 16 };
 /* Quartiles of a normal distribution are so many standard deviations apart. */
 static const double quartile_deviations = 1.349;
 
-/*
- * The slow tail as one kind: some accesses, close together; fewer may be spikes. Active pages are
- * 512 MiB (M16 5.2), and their pages at most 32 apart.
- */
-static struct pb_estimate rare_kind(const double *sorted, size_t count, double above)
-{
-    size_t first = count;
+/* Pages that are active together (M16 5.2). */
+static const uint64_t active_bytes = (uint64_t)512 << 20;
 
-    while (first > 0 && sorted[first - 1] > above)
-        first--;
-    if (count - first < PB_FEW || (double)(count - first) < PB_POSSIBLE_SHARE * (double)count ||
-        sorted[count - 1] - sorted[first] >
-            fmax(2.0 * PB_ALIKE_CYCLES, PB_ALIKE_SHARE * sorted[first]))
+/*
+ * The slow loads as one kind: those that change the active pages, and few others; spikes and misses
+ * of a TLB level come elsewhere, too.
+ */
+static struct pb_estimate kind_of_switches(const struct pb_accesses *accesses, double above)
+{
+    double low = INFINITY, high = 0.0;
+    size_t slow = 0, switches = 0, both = 0;
+
+    for (size_t i = 0; i < accesses->count; i++) {
+        const uint64_t *at = &accesses->index_bytes[i];
+        bool is_switch = i == 0 || at[0] / active_bytes != at[-1] / active_bytes;
+        double cycles = pb_access_cycles(accesses, i);
+
+        slow += cycles > above;
+        switches += is_switch;
+        if (!is_switch || cycles <= above)
+            continue;
+        both++;
+        low = fmin(low, cycles);
+        high = fmax(high, cycles);
+    }
+    if (both < PB_FEW || (double)both < PB_MOST * (double)(slow > switches ? slow : switches) ||
+        high - low > fmax(2.0 * PB_ALIKE_CYCLES, PB_ALIKE_SHARE * low))
         return PB_ESTIMATE_NONE;
-    return (struct pb_estimate){sorted[first], sorted[first], sorted[count - 1]};
+    return (struct pb_estimate){low, low, high};
 }
 
 /* The trimmed mean, and where nearly all lie. */
@@ -49,7 +63,8 @@ static double lower_edge(const double *members, const struct pb_mode *kind)
                                                         : pb_quantile(members, kind->count, 0.25);
 }
 
-static void measure(const struct pb_sample *sorted, struct pb_pattern_slice *slice)
+static void measure(const struct pb_accesses *accesses, const struct pb_sample *sorted,
+                    struct pb_pattern_slice *slice)
 {
     struct pb_mode modes[MODES_MAX];
     size_t count = pb_modes_find(sorted->values, sorted->count, MODES_MAX, modes);
@@ -70,9 +85,8 @@ static void measure(const struct pb_sample *sorted, struct pb_pattern_slice *sli
         slice->common = mean_of(sorted->values, sorted->count);
     else if (edge > 0.0)
         slice->common = (struct pb_estimate){edge, edge, fmax(edge, common->median)};
-    /* few slow accesses may have been too few for a mode of their own */
-    slice->slower = rare_kind(sorted->values, sorted->count,
-                              common->median * (1.0 + PB_ALIKE_SHARE) + 2.0 * PB_ALIKE_CYCLES);
+    slice->slower =
+        kind_of_switches(accesses, common->median * (1.0 + PB_ALIKE_SHARE) + 2.0 * PB_ALIKE_CYCLES);
 }
 
 enum pb_status pb_pattern_read(const struct pb_series *series, const struct pb_point *point,
@@ -88,7 +102,7 @@ enum pb_status pb_pattern_read(const struct pb_series *series, const struct pb_p
     if (status == PB_OK)
         status = pb_sample_sorted(&cycles, &sorted, err);
     if (status == PB_OK && sorted.count > 0)
-        measure(&sorted, &slice);
+        measure(&accesses, &sorted, &slice);
     slice.stride_bytes = (double)point->stride_bytes;
     pb_sample_clear(&sorted);
     pb_sample_clear(&cycles);

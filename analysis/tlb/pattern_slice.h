@@ -10,7 +10,7 @@
 #include "core/record.h"
 
 struct pb_pattern_slice {
-    struct pb_estimate common, slower; /* the prevailing kind, or the mean; the rare kind */
+    struct pb_estimate common, slower; /* the prevailing kind, or the mean; switches' */
     double low, high;                  /* nearly all accesses lie between */
     double scatter;                    /* one standard deviation of most; 0: one kind prevails */
     bool prevails;                     /* one kind does */

@@ -262,6 +262,50 @@ static void test_onset__other_cuts_that_may_be_bound_the_edge(void **state)
     assert_int_equal(onset.most_bytes, 121 * LINE);
 }
 
+/* 4,096 loads of a pass. */
+static void add_part(struct sweep *sweep, uint64_t lines, size_t misses)
+{
+    add_trace(sweep, lines, 0);
+    sweep->points[sweep->count - 1].tally = (struct pb_tally){4096, 4096 - misses, misses};
+    sweep->points[sweep->count - 1].coverage = 4096.0 / (double)lines;
+}
+
+/* One load of a hundred looks like a miss: as few more may be misses, or by chance. */
+static void test_onset__outliers_beside_misses_leave_the_edge_open(void **state)
+{
+    static const size_t outliers[] = {41, 38, 44, 40};
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    sweep.model.outlier_rate = NAN;
+    sweep.model.background = (struct pb_tally){512, 507, 5};
+    for (uint64_t i = 0; i < 16; i++) /* from 8,192 lines on, one set in turn misses */
+        add_part(&sweep, 8064 + 16 * i, outliers[i % 4] + (i > 8 ? (i - 8) * 8 : 0));
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_true(onset.least_bytes <= 8192 * LINE && 8192 * LINE <= onset.most_bytes);
+    assert_true(onset.least_bytes < onset.most_bytes);
+}
+
+/* The first half of the pass shows no miss of those that are in the other one. */
+static void test_onset__traces_of_one_part_are_no_independent_evidence(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 8000; lines <= 8250; lines += 10)
+        add_part(&sweep, lines, 0);
+    add_pass(&sweep, 8192, 0.0);
+    add_pass(&sweep, 8256, 0.02);
+    add_pass(&sweep, 16384, 0.5);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_true(onset.least_bytes <= 8192 * LINE);
+    assert_int_equal(onset.most_bytes, 8255 * LINE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +321,8 @@ int main(void)
         cmocka_unit_test(test_onset__only_misses_is_not_found),
         cmocka_unit_test(test_onset__silence_of_pieces_lowers_confidence),
         cmocka_unit_test(test_onset__other_cuts_that_may_be_bound_the_edge),
+        cmocka_unit_test(test_onset__outliers_beside_misses_leave_the_edge_open),
+        cmocka_unit_test(test_onset__traces_of_one_part_are_no_independent_evidence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

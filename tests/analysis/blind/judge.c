@@ -1,6 +1,7 @@
 /* Judging every stated parameter of a random device by its true value. */
 #include "analysis/blind/parallel.h"
 #include "analysis/blind/recover.h"
+#include "device/sim/sides.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -634,18 +635,64 @@ static void check_groups(struct answers *answers, double slices)
     check_exact(answers, "l2", "address_group_count", found == 2.0 ? found : slices);
 }
 
-/* The same of SMs: those of a side, or of a GPC where slices lie apart. */
-static void check_sm_groups(struct answers *answers, const struct blind_sides *sides,
+/* How far two GPCs' ways to the slices lie apart, but for what is common to all slices. */
+static double apart_cycles(const struct blind_sides *sides, uint32_t a, uint32_t b)
+{
+    enum { LINES = 1024 };
+    struct pb_sim_sides_spec spec = {.far_latency_cycles = sides->far_cycles,
+                                     .slice_count = sides->slices,
+                                     .slice_spread_cycles = sides->spread_cycles};
+    double more[LINES], mean = 0.0, sum = 0.0;
+
+    for (uint64_t line = 0; line < LINES; line++) {
+        more[line] = pb_sim_sides_distance(&spec, a, line) - pb_sim_sides_distance(&spec, b, line);
+        mean += more[line] / LINES;
+    }
+    for (size_t line = 0; line < LINES; line++)
+        sum += fabs(more[line] - mean);
+    return sum / LINES;
+}
+
+/* SMs of GPCs; those of a side that jitter hides from each other are alike, and one group. */
+static size_t group_gpcs(const struct blind_sides *sides, double jitter_cycles,
+                         double sms_out[BLIND_GPCS_MAX])
+{
+    uint32_t first[BLIND_GPCS_MAX], half = (sides->gpc_count + 1) / 2;
+    double sms[BLIND_GPCS_MAX] = {0};
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < sides->gpc_count; i++) {
+        first[i] = i;
+        for (uint32_t k = i < half ? 0 : half; k < i && first[i] == i; k++)
+            if (apart_cycles(sides, i, k) <= jitter_cycles)
+                first[i] = first[k];
+        sms[first[i]] += sides->gpc_sms[i];
+    }
+    for (uint32_t i = 0; i < sides->gpc_count; i++)
+        if (first[i] == i)
+            sms_out[count++] = sms[i];
+    return count;
+}
+
+/*
+ * The same of SMs: those of a side, or where slices lie apart those of a GPC, or of several that
+ * are alike.
+ */
+static void check_sm_groups(struct answers *answers, const struct blind_profile *profile,
                             const double *gpc_sms, const double halves[2])
 {
+    const struct blind_sides *sides = &profile->sides;
     const struct pb_parameter *found =
         pb_parameters_find(answers->parameters, "sm", "sm_group_sizes");
-    bool is_coarse =
-        sides->spread_cycles == 0 || (found != NULL && found->kind != PB_VALUE_NONE &&
-                                      found->numbers[0].value == halves[0] && sides->gpc_count > 2);
+    bool is_stated = found != NULL && found->kind != PB_VALUE_NONE;
+    double groups[BLIND_GPCS_MAX];
+    size_t count = group_gpcs(sides, profile->jitter_cycles, groups);
 
-    if (is_coarse)
+    if (sides->spread_cycles == 0 ||
+        (is_stated && found->numbers[0].value == halves[0] && sides->gpc_count > 2))
         check_numbers(answers, "sm", "sm_group_sizes", halves, 2, 0, 0);
+    else if (is_stated && found->number_count == count)
+        check_numbers(answers, "sm", "sm_group_sizes", groups, count, 0, 0);
     else
         check_numbers(answers, "sm", "sm_group_sizes", gpc_sms, sides->gpc_count, 0, 0);
 }
@@ -688,7 +735,7 @@ static void check_sides(struct answers *answers, const struct blind_profile *pro
     check_numbers(answers, "l2", "partition_sm_counts", halves, 2, 0, 0);
     check_groups(answers, 2.0 * sides->slices);
     check_exact(answers, "l2", "slice_count", 2.0 * sides->slices); /* each side has its own */
-    check_sm_groups(answers, sides, sms, halves);
+    check_sm_groups(answers, profile, sms, halves);
     if (blind_cluster_max(profile) > 1) {
         check_exact(answers, "sm", "gpc_count", sides->gpc_count);
         check_numbers(answers, "sm", "gpc_sm_counts", sms, sides->gpc_count, 0, 0);

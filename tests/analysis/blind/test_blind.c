@@ -143,11 +143,14 @@ static void test_blind__masks_without_a_bit_that_few_lines_showed_are_not_stated
 /*
  * Spikes of like size among the loads of P5 are no P6, be they two (1000914) or three of a thousand
  * (2000058). Loads that were to hit have missed both TLBs (2000009), or some of them one (2000007),
- * or L2 as well (2000004), and what was to miss one has missed two (2000002, 2000620).
+ * or L2 as well (2000004), and what was to miss one has missed two (2000002, 2000620). Nor are
+ * loads a P6 that miss a level more than others (20000003, 20000045), or spikes that one load of a
+ * hundred has (20000041).
  */
 static void test_blind__patterns_are_what_their_loads_pay_for(void **state)
 {
-    static const uint64_t seeds[] = {1000914, 2000002, 2000004, 2000007, 2000009, 2000058, 2000620};
+    static const uint64_t seeds[] = {1000914, 2000002, 2000004,  2000007,  2000009,
+                                     2000058, 2000620, 20000003, 20000041, 20000045};
 
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
@@ -258,6 +261,10 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 9400015           360 ways of a tree, not 362
  * 9500140, 9600107  trees that keep entries for more than twice their ways, before all miss
  * 9500138           sets of small entries, which passed for one set of entries 8 times as large
+ * 20000054          lines that do not displace each other, and spikes as long as misses
+ * 20000015          the traced half of a pass, without misses of the other half
+ * 20000041, 20000046 outliers that look like misses, as many as the first misses
+ * 20000016          distances of which no two are alike, and one is their median
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -319,7 +326,13 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {9400015, "tlb_"},
                  {9500138, "tlb_"},
                  {9500140, "tlb_"},
-                 {9600107, "tlb_"}};
+                 {9600107, "tlb_"},
+                 {20000054, "readonly.policy"},
+                 {20000025, "sm.sm_group_sizes"},
+                 {20000015, "l2.size_bytes"},
+                 {20000041, "l2.size_bytes"},
+                 {20000046, "l2.size_bytes"},
+                 {20000016, "l2.prefetch_bytes"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i += CASES_APART)
