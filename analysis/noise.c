@@ -79,7 +79,8 @@ void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out
         pb_sort(evidence->deviations, evidence->count);
         width = half_width(evidence->deviations, evidence->count);
     }
-    jitter = count_bins(evidence, PB_NOISE_JITTER_WIDTHS * width, bins);
+    noise.most_cycles = PB_NOISE_JITTER_WIDTHS * width;
+    jitter = count_bins(evidence, noise.most_cycles, bins);
     noise.spike_share = fmax((all - jitter + PB_NOISE_SPIKES_BEFORE) /
                                  (all + PB_NOISE_SPIKES_BEFORE / PB_NOISE_SPIKE_SHARE),
                              PB_NOISE_SPIKE_SHARE_MIN);
@@ -90,12 +91,11 @@ void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out
         noise.spread_cycles =
             fmin(PB_NOISE_REACH, fmax(1.0, evidence->deviations[(size_t)(0.95 * (all - 1.0))] -
                                                evidence->deviations[(size_t)(0.05 * (all - 1.0))]));
-    for (int i = 0; i < BINS; i++) {
+    for (int i = 0; i < PB_NOISE_REACH + PB_NOISE_SPAN; i++) {
         double deviation = abs(i - PB_NOISE_REACH);
         /* what was not seen falls off as deviations do */
-        double unseen = exp(-deviation / width) / (2.0 * width);
-        double density =
-            (bins[i] + PB_NOISE_SPIKES_BEFORE * unseen) / (jitter + PB_NOISE_SPIKES_BEFORE);
+        double unseen = PB_NOISE_SPIKES_BEFORE * exp(-deviation / width) / (2.0 * width);
+        double density = i < BINS ? (bins[i] + unseen) / (jitter + PB_NOISE_SPIKES_BEFORE) : 0.0;
 
         noise.log_density[i] =
             log((1.0 - noise.spike_share) * density + noise.spike_share / PB_NOISE_SPAN);
@@ -103,11 +103,36 @@ void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out
     *noise_out = noise;
 }
 
+void pb_noise_add_spikes(struct pb_noise *noise, const double *deviations, size_t count)
+{
+    double spikes[PB_NOISE_REACH + PB_NOISE_SPAN] = {0.0}, seen = 0.0;
+    int width = (int)noise->spread_cycles + 1;
+
+    for (size_t i = 0; i < count; i++) {
+        int at = (int)lround(deviations[i]) + PB_NOISE_REACH;
+
+        if (deviations[i] <= noise->most_cycles || at + width >= PB_NOISE_REACH + PB_NOISE_SPAN)
+            continue;
+        seen += 1.0;
+        for (int k = 1 - width; k < width; k++)
+            spikes[at + k] += (width - abs(k)) / (double)(width * width);
+    }
+    for (int i = 0; i < PB_NOISE_REACH + PB_NOISE_SPAN; i++) { /* one more may take any time */
+        double any = noise->spike_share / PB_NOISE_SPAN;
+        double known = noise->spike_share * (1.0 / PB_NOISE_SPAN + spikes[i]) / (1.0 + seen);
+
+        noise->log_density[i] = log(exp(noise->log_density[i]) - any + known);
+    }
+    noise->log_contamination -= log1p(seen);
+}
+
 double pb_noise_log(const struct pb_noise *noise, double deviation_cycles)
 {
-    if (!(fabs(deviation_cycles) < PB_NOISE_REACH))
+    double at = deviation_cycles + PB_NOISE_REACH + 0.5;
+
+    if (!(at > 0.5 && at < PB_NOISE_REACH + PB_NOISE_SPAN))
         return noise->log_contamination;
-    return noise->log_density[(int)(deviation_cycles + PB_NOISE_REACH + 0.5)];
+    return noise->log_density[(int)at];
 }
 
 /* Log likelihood of all with their class there. */

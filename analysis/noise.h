@@ -6,7 +6,8 @@
  *
  *   jitter         small deviations, with a density that chases show whose accesses surely are of
  *                  one class (they surely hit, or surely miss)
- *   contamination  a share of the accesses, spikes, that may take any time, and say nothing
+ *   contamination  a share of the accesses, spikes, that may take any time, or what spikes took
+ *                  that were seen, and say nothing
  *
  * A hypothesis predicts a class for every access; its likelihood is the product of these densities.
  * A single spike can therefore cost a hypothesis only so much, and no threshold divides hits from
@@ -41,14 +42,22 @@ enum pb_status pb_noise_add(struct pb_noise_evidence *evidence, const double *cy
 void pb_noise_evidence_clear(struct pb_noise_evidence *evidence); /* NULL is allowed */
 
 struct pb_noise {
-    double log_density[2 * PB_NOISE_REACH + 1]; /* by whole cycles of deviation, both parts */
-    double log_contamination;                   /* beyond: of contamination alone */
-    double spike_share;                         /* of all accesses */
-    double spread_cycles;                       /* the central 90% of the jitter lie so far apart */
+    double log_density[PB_NOISE_REACH + PB_NOISE_SPAN]; /* by whole cycles of deviation, from
+                                                           -PB_NOISE_REACH on, both parts */
+    double log_contamination;                           /* beyond: of contamination alone */
+    double spike_share;                                 /* of all accesses */
+    double spread_cycles; /* the central 90% of the jitter lie so far apart */
+    double most_cycles;   /* of jitter: what deviates by more is a spike */
 };
 
 /* Estimates the model. Without evidence it is jitter of a cycle and one spike in a thousand. */
 void pb_noise_fit(struct pb_noise_evidence *evidence, struct pb_noise *noise_out);
+
+/*
+ * What spikes take, by the deviations of accesses that surely are of one class: spikes of one cause
+ * are alike, and another class that explained them would be none.
+ */
+void pb_noise_add_spikes(struct pb_noise *noise, const double *deviations, size_t count);
 
 /* Log density of an access that takes so many cycles more than its class. */
 double pb_noise_log(const struct pb_noise *noise, double deviation_cycles);

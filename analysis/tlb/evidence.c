@@ -179,6 +179,10 @@ enum pb_status pb_tlb_evidence_open(const struct pb_tlb_scans *scans,
     if (status == PB_OK) {
         evidence->base_cycles = pb_noise_locate(&evidence->noise, sorted.values, sorted.count);
         estimate_base(&sorted, evidence);
+        for (size_t i = 0; i < sorted.count; i++)
+            sorted.values[i] -= evidence->base_cycles;
+        if (evidence->is_uniform) /* what takes longer is no other line */
+            pb_noise_add_spikes(&evidence->noise, sorted.values, sorted.count);
         read_caches(parameters, evidence);
         status = allocate(evidence, err);
     }

@@ -64,6 +64,26 @@ static void test_noise__a_spike_costs_so_much_and_no_more(void **state)
     assert_true(pb_noise_log(&noise, 0.0) > pb_noise_log(&noise, 5000.0));
 }
 
+/* Spikes of one length are likelier than others, which remain possible; all are a share as before.
+ */
+static void test_noise__spikes_are_as_long_as_those_seen(void **state)
+{
+    struct pb_noise before, noise;
+    double spikes[] = {-1.0, 0.0, 2.0, 300.0, 301.0, 302.0, 1e6}, sum = 0.0;
+
+    (void)state;
+    measure(&before);
+    noise = before;
+    pb_noise_add_spikes(&noise, spikes, sizeof(spikes) / sizeof(spikes[0]));
+    assert_true(pb_noise_log(&noise, 301.0) > pb_noise_log(&before, 301.0) + 3.0);
+    assert_true(pb_noise_log(&noise, 500.0) < pb_noise_log(&before, 500.0));
+    assert_true(fabs(pb_noise_log(&noise, 500.0) - pb_noise_log(&noise, 5000.0)) < 1e-9);
+    assert_true(fabs(pb_noise_log(&noise, 0.0) - pb_noise_log(&before, 0.0)) < 0.01);
+    for (int i = PB_NOISE_REACH; i < PB_NOISE_SPAN; i++)
+        sum += exp(pb_noise_log(&noise, i));
+    assert_true(sum > 0.9 * noise.spike_share && sum < 1.1 * noise.spike_share);
+}
+
 static void test_noise__no_evidence_is_a_cycle_of_jitter(void **state)
 {
     struct pb_noise_evidence evidence = {NULL, 0, 0};
@@ -94,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_noise__jitter_and_spikes_are_estimated),
         cmocka_unit_test(test_noise__a_spike_costs_so_much_and_no_more),
+        cmocka_unit_test(test_noise__spikes_are_as_long_as_those_seen),
         cmocka_unit_test(test_noise__no_evidence_is_a_cycle_of_jitter),
         cmocka_unit_test(test_noise__a_spike_does_not_move_the_class),
     };

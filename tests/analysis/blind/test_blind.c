@@ -261,6 +261,11 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 9400015           360 ways of a tree, not 362
  * 9500140, 9600107  trees that keep entries for more than twice their ways, before all miss
  * 9500138           sets of small entries, which passed for one set of entries 8 times as large
+ * 9600055           a level of such large entries that no chase misses it, which explained spikes
+ * 20000023, 20000048 random victims in seven and in five sets
+ * 20000039          unequal sets beside a penalty that was off by a cycle
+ * 20000043          misses of L2 that were taken for those of a third level
+ * 20000171          spikes as long as most of a penalty: two levels where there is one
  * 20000054          lines that do not displace each other, and spikes as long as misses
  * 20000015          the traced half of a pass, without misses of the other half
  * 20000041, 20000046 outliers that look like misses, as many as the first misses
@@ -327,6 +332,12 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {9500138, "tlb_"},
                  {9500140, "tlb_"},
                  {9600107, "tlb_"},
+                 {9600055, "tlb_"},
+                 {20000023, "tlb_"},
+                 {20000048, "tlb_"},
+                 {20000039, "tlb_"},
+                 {20000043, "tlb_"},
+                 {20000171, "tlb_"},
                  {20000054, "readonly.policy"},
                  {20000025, "sm.sm_group_sizes"},
                  {20000015, "l2.size_bytes"},
