@@ -160,13 +160,14 @@ static bool access_set(struct set *set, enum pb_replacement_policy policy, uint3
     return hit;
 }
 
-/* Log likelihood under a policy that predicts every access. */
+/* Log likelihood under a policy that predicts every access; *behind_out: of those from `end` on. */
 static double replay(const struct pb_set_trace *trace, enum pb_replacement_policy policy,
-                     struct set *set, size_t *mispredicted)
+                     struct set *set, size_t end, double *behind_out, size_t *mispredicted)
 {
     const double log_wrong = log(PB_SPIKES_MOST), log_other = log1p(-PB_SPIKES_MOST);
     double sum = 0.0;
 
+    *behind_out = 0.0;
     for (size_t i = 0; i < trace->count; i++) {
         bool hit = access_set(set, policy, trace->line[i]), is_wrong;
 
@@ -175,6 +176,7 @@ static double replay(const struct pb_set_trace *trace, enum pb_replacement_polic
         is_wrong = hit != (trace->observed[i] == PB_OBSERVED_HIT);
         *mispredicted += is_wrong;
         sum += is_wrong ? log_wrong : log_other;
+        *behind_out += i < end ? 0.0 : is_wrong ? log_wrong : log_other;
     }
     return sum;
 }
@@ -211,10 +213,10 @@ static bool take_miss(struct tracker *tracker, uint32_t line)
 }
 
 /*
- * Log likelihood of all but the victims' ways. An access that looks like nothing ends the trace:
- * it may have been a miss.
+ * Log likelihood of all but the victims' ways. An access that looks like nothing ends the trace, at
+ * *end_out: it may have been a miss.
  */
-static double track(const struct pb_set_trace *trace, struct tracker *tracker)
+static double track(const struct pb_set_trace *trace, struct tracker *tracker, size_t *end_out)
 {
     const double log_other = log1p(-PB_SPIKES_MOST);
     double sum = 0.0;
@@ -223,8 +225,10 @@ static double track(const struct pb_set_trace *trace, struct tracker *tracker)
     for (size_t i = 0; i < trace->count; i++) {
         bool fits;
 
-        if (trace->observed[i] == PB_OBSERVED_NEITHER)
+        if (trace->observed[i] == PB_OBSERVED_NEITHER) {
+            *end_out = i;
             return sum;
+        }
         fits = trace->observed[i] == PB_OBSERVED_MISS
                    ? take_miss(tracker, trace->line[i])
                    : tracker->loaded != NONE || tracker->set.way[trace->line[i]] != NONE;
@@ -250,25 +254,32 @@ static double log_draws(const size_t *victims, uint32_t ways, bool weighted)
     return sum + gsl_sf_lngamma(ways) - gsl_sf_lngamma(draws + ways);
 }
 
-/* Likelihoods of one trace; a drawn victim counts as even odds here, weights need all traces. */
+/*
+ * Likelihoods of one trace; a drawn victim counts as even odds here, weights need all traces. What
+ * lies behind the end of the trace of victims says nothing of them: it is as likely as under the
+ * best of the other policies.
+ */
 static void fit_trace(const struct pb_set_trace *trace, uint32_t ways, struct tracker *tracker,
                       struct pb_replacement *fit)
 {
-    double own[PB_POLICY_COUNT], best = -INFINITY;
-    size_t victims[PB_WAYS_MAX] = {0};
+    double own[PB_POLICY_COUNT], best = -INFINITY, behind = 0.0;
+    size_t victims[PB_WAYS_MAX] = {0}, end = trace->count;
 
-    for (int policy = PB_POLICY_LRU; policy <= PB_POLICY_KEEP_HITS; policy++) {
-        size_t mispredicted = 0;
-
-        empty_set(&tracker->set, ways);
-        own[policy] =
-            replay(trace, (enum pb_replacement_policy)policy, &tracker->set, &mispredicted);
-        fit->mispredicted[policy] += mispredicted;
-    }
     empty_set(&tracker->set, ways);
     tracker->victims = victims;
-    own[PB_POLICY_RANDOM] = own[PB_POLICY_WEIGHTED] =
-        trace->line_count == ways + 1 ? track(trace, tracker) : -INFINITY;
+    own[PB_POLICY_RANDOM] = trace->line_count == ways + 1 ? track(trace, tracker, &end) : -INFINITY;
+    for (int policy = PB_POLICY_LRU; policy <= PB_POLICY_KEEP_HITS; policy++) {
+        size_t mispredicted = 0;
+        double rest;
+
+        empty_set(&tracker->set, ways);
+        own[policy] = replay(trace, (enum pb_replacement_policy)policy, &tracker->set, end, &rest,
+                             &mispredicted);
+        fit->mispredicted[policy] += mispredicted;
+        behind = own[policy] > best ? rest : behind;
+        best = fmax(best, own[policy]);
+    }
+    own[PB_POLICY_WEIGHTED] = own[PB_POLICY_RANDOM] += behind;
     for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
         fit->log_likelihood[policy] += own[policy];
     own[PB_POLICY_RANDOM] += log_draws(victims, ways, false);

@@ -267,6 +267,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20000043          misses of L2 that were taken for those of a third level
  * 20000171          spikes as long as most of a penalty: two levels where there is one
  * 20000054          lines that do not displace each other, and spikes as long as misses
+ * 20000235          spikes, which ended what random victims were judged by
  * 20000015          the traced half of a pass, without misses of the other half
  * 20000041, 20000046 outliers that look like misses, as many as the first misses
  * 20000016          distances of which no two are alike, and one is their median
@@ -339,6 +340,7 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {20000043, "tlb_"},
                  {20000171, "tlb_"},
                  {20000054, "readonly.policy"},
+                 {20000235, "l1.policy"},
                  {20000025, "sm.sm_group_sizes"},
                  {20000015, "l2.size_bytes"},
                  {20000041, "l2.size_bytes"},
