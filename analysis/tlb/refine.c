@@ -585,12 +585,29 @@ static void improve(struct climb *climb, struct pb_tlb_levels *levels)
         climb->status = check(climb->evidence, levels, climb->err);
 }
 
+/* A level of one entry that covers no more than those before it answers nothing that they miss. */
+static void join_idle(struct pb_tlb_levels *levels)
+{
+    for (size_t at = levels->count; at-- > 1;) {
+        struct pb_tlb_level *before = &levels->items[at - 1], *here = &levels->items[at];
+
+        if (pb_tlb_entry_count(&here->structure) > 1.0 ||
+            here->structure.coverage_bytes > before->structure.coverage_bytes)
+            continue;
+        before->penalty_cycles += here->penalty_cycles;
+        levels->count--;
+        memmove(here, here + 1, (levels->count - at) * sizeof(*here));
+    }
+}
+
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                              struct pb_error *err)
 {
-    struct climb climb = {.evidence = evidence, .status = check(evidence, levels, err), .err = err};
+    struct climb climb = {.evidence = evidence, .err = err};
     bool again = true;
 
+    join_idle(levels);
+    climb.status = check(evidence, levels, err);
     if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
         improve(&climb, levels);
     while (again && climb.status == PB_OK && worst_misfit(levels) > 1.0) {

@@ -1153,20 +1153,23 @@ static size_t score_one_sets(struct scorer *scorer, struct coverage coverages[CO
     return count;
 }
 
-/* One set of every coverage; then, where that leaves much unexplained, sets of the best ones. */
+/*
+ * One set of every coverage; then sets of the best ones, or where one set explains all, of that one
+ * alone: they may explain it as well.
+ */
 static enum pb_status score_all(struct scorer *scorer, double bound, bool one_set,
                                 struct pb_error *err)
 {
     struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
     enum pb_status status = PB_OK;
     size_t count = score_one_sets(scorer, coverages);
+    bool is_enough;
 
     if (one_set)
         return PB_OK;
     find_clear_onsets(scorer);
     qsort(coverages, count, sizeof(coverages[0]), by_gain);
-    if (coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE) /* sets explain no more */
-        count = 0;
+    is_enough = coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE;
     for (size_t i = 0, tried = 0; i < count && tried < PB_TLB_COVERAGES_TRIED; i++) {
         uint32_t least, most;
 
@@ -1177,6 +1180,8 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
         tried++;
         list_all(scorer, coverages[i].bytes);
         score_modulo(scorer);
+        if (is_enough)
+            break;
         fit_in_a_row(scorer, &least, &most);
         for (uint32_t entries = most; entries >= least && entries + PB_TLB_TOTALS_MAX > most;
              entries--)

@@ -266,6 +266,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20000039          unequal sets beside a penalty that was off by a cycle
  * 20000043          misses of L2 that were taken for those of a third level
  * 20000171          spikes as long as most of a penalty: two levels where there is one
+ * 9700085           a level of one entry, which is a part of the penalty before it
  * 20000054          lines that do not displace each other, and spikes as long as misses
  * 20000235          spikes, which ended what random victims were judged by
  * 20000015          the traced half of a pass, without misses of the other half
@@ -339,6 +340,7 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {20000039, "tlb_"},
                  {20000043, "tlb_"},
                  {20000171, "tlb_"},
+                 {9700085, "tlb_"},
                  {20000054, "readonly.policy"},
                  {20000235, "l1.policy"},
                  {20000025, "sm.sm_group_sizes"},
