@@ -88,6 +88,7 @@ static void start(struct climb *climb, const struct pb_tlb_effort *effort, size_
 
     climb->effort = effort;
     climb->left = trials;
+    climb->best = from;
     climb->score = -INFINITY; /* any levels are better */
     for (size_t i = 0; i < PB_TLB_RACE_SCANS; i++)
         climb->race.ahead[i] = -INFINITY;
