@@ -77,9 +77,8 @@
 #define PB_TLB_AGAINST   2e-3
 #define PB_TLB_OUTLIERS  4e-2
 #define PB_TLB_DEVIATION 0.1  /* likewise, of the mean square deviation in variances, which is 1 */
-#define PB_TLB_SETTLED   0.08 /* so much of either is a right level's: 0.05 at most of H100s, H200s \
-                               */
-#define PB_TLB_SIGMAS 3.0     /* beyond so many of its standard deviations */
+#define PB_TLB_SETTLED   0.08 /* so much is a right level's: 0.05 at most of H100s and H200s */
+#define PB_TLB_SIGMAS    3.0  /* beyond so many of its standard deviations */
 
 /*
  * So much of either halves the votes, and with more the structure is not stated. Random devices
