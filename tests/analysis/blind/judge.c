@@ -317,6 +317,8 @@ static const struct blind_cache *cache_of(const struct blind_profile *profile, c
         found = unified ? l1 : &profile->caches[BLIND_TEXTURE];
     else if (strcmp(memory, "constant_l1") == 0)
         found = &profile->caches[BLIND_CONSTANT];
+    else if (strcmp(memory, "constant_l15") == 0)
+        found = &profile->caches[BLIND_SECOND_CONSTANT];
     else if (strcmp(memory, "l2") == 0)
         found = &profile->caches[BLIND_L2];
     return found != NULL && found->line_bytes > 0 ? found : NULL;
@@ -327,7 +329,8 @@ static bool is_before_l2(const struct blind_profile *profile, const struct blind
 {
     const struct blind_cache *l2 = &profile->caches[BLIND_L2];
 
-    return cache == &profile->caches[BLIND_CONSTANT]
+    return cache == &profile->caches[BLIND_CONSTANT] ||
+                   cache == &profile->caches[BLIND_SECOND_CONSTANT]
                ? strstr(l2->paths, "constant") != NULL
                : cache != l2 && cache != &profile->caches[BLIND_FOURTH];
 }
@@ -335,6 +338,9 @@ static bool is_before_l2(const struct blind_profile *profile, const struct blind
 /* What a miss in this cache costs: the next one's latency, or DRAM's. */
 static double miss_cycles_of(const struct blind_profile *profile, const struct blind_cache *cache)
 {
+    if (cache == &profile->caches[BLIND_CONSTANT] &&
+        profile->caches[BLIND_SECOND_CONSTANT].line_bytes > 0)
+        return profile->caches[BLIND_SECOND_CONSTANT].latency_cycles;
     if (is_before_l2(profile, cache))
         return profile->caches[BLIND_L2].latency_cycles;
     if (cache == &profile->caches[BLIND_L2] && profile->caches[BLIND_FOURTH].line_bytes > 0)
@@ -347,7 +353,8 @@ static double miss_cycles_of(const struct blind_profile *profile, const struct b
 static void check_full_miss(struct answers *answers, const char *memory,
                             const struct blind_cache *cache)
 {
-    if (strcmp(cache->policy, "lru") == 0 || strcmp(cache->policy, "fifo") == 0)
+    if (cache->more_ways == 0 &&
+        (strcmp(cache->policy, "lru") == 0 || strcmp(cache->policy, "fifo") == 0))
         check_exact(answers, memory, "full_miss_bytes",
                     (double)(blind_cache_bytes(cache) + cache->sets * cache->line_bytes));
 }
@@ -443,6 +450,19 @@ static void check_size(struct answers *answers, const char *memory,
         check_full_miss(answers, memory, cache);
 }
 
+static void check_ways(struct answers *answers, const char *memory, const struct blind_cache *cache)
+{
+    double ways[BLIND_WAYS_MAX];
+
+    if (cache->more_ways == 0) {
+        check_exact(answers, memory, "way_counts", cache->ways);
+        return;
+    }
+    for (uint32_t set = 0; set < cache->sets; set++)
+        ways[set] = cache->ways + set % 2 * cache->more_ways;
+    check_numbers(answers, memory, "way_counts", ways, cache->sets, 0.0, 0.0);
+}
+
 static void check_cache(struct answers *answers, const char *memory,
                         const struct blind_profile *profile)
 {
@@ -458,10 +478,10 @@ static void check_cache(struct answers *answers, const char *memory,
                   (const double[]){1e3 * cache->latency_cycles / profile->clock_mhz}, 1,
                   1.0 + 1e3 * answers->jitter_cycles / profile->clock_mhz, 0.02);
     check_exact(answers, memory, "set_count", cache->sets);
-    check_exact(answers, memory, "way_counts", cache->ways);
+    check_ways(answers, memory, cache);
     check_index(answers, memory, cache);
     check_knees(answers, memory, profile, cache);
-    if (strcmp(memory, "l1") == 0 && !cache->is_xor)
+    if (strcmp(memory, "l1") == 0 && !cache->is_xor && cache->more_ways == 0)
         check_exact(answers, memory, "first_miss_bytes", (double)blind_cache_bytes(cache));
     if (strcmp(memory, "l1") == 0)
         check_carveouts(answers, cache);
@@ -472,7 +492,7 @@ static void check_cache(struct answers *answers, const char *memory,
     check_word(answers, memory, "policy", cache->policy,
                cache->ways <= 2 && strcmp(cache->policy, "plru") == 0 ? "lru" : cache->policy);
     check_weights(answers, memory, cache);
-    if (strcmp(memory, "constant_l1") != 0)
+    if (strncmp(memory, "constant", strlen("constant")) != 0)
         check_sharing(answers, memory, profile);
 }
 
@@ -781,7 +801,8 @@ static void name_unjudged(struct answers *answers)
 size_t blind_judge(const struct pb_parameters *parameters, const struct blind_profile *profile,
                    struct blind_result results_out[BLIND_RESULTS_MAX])
 {
-    static const char *const memories[] = {"l1", "readonly", "texture", "constant_l1", "l2"};
+    static const char *const memories[] = {"l1",          "readonly",     "texture",
+                                           "constant_l1", "constant_l15", "l2"};
     struct answers answers = {parameters, results_out, 0, profile->jitter_cycles};
     double conflicts[BLIND_CONFLICTS];
 
@@ -793,7 +814,6 @@ size_t blind_judge(const struct pb_parameters *parameters, const struct blind_pr
         else
             check_missing(&answers, memories[i]);
     }
-    check_missing(&answers, "constant_l15");
     check_tlbs(&answers, profile);
     check_patterns(&answers, profile);
     check_latency(&answers, "dram", "latency_cycles", profile->dram_cycles);

@@ -14,7 +14,8 @@ static bool is_power_of_two(uint64_t value)
 
 uint64_t blind_cache_bytes(const struct blind_cache *cache)
 {
-    return cache->line_bytes * cache->sets * cache->ways;
+    return cache->line_bytes *
+           ((uint64_t)cache->sets * cache->ways + (uint64_t)(cache->sets / 2) * cache->more_ways);
 }
 
 uint32_t blind_tlb_entries(const struct blind_tlb *tlb)
@@ -268,10 +269,14 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
 {
     fprintf(file,
             "  {\"id\": \"%s\", \"paths\": %s, \"line_bytes\": %llu, \"sector_bytes\": %llu,\n"
-            "   \"sets\": %u, \"ways\": %u, \"latency_cycles\": %u, \"index\": {\"kind\": ",
+            "   \"sets\": %u, \"latency_cycles\": %u, \"ways\": ",
             cache->id, cache->paths, (unsigned long long)cache->line_bytes,
-            (unsigned long long)cache->sector_bytes, cache->sets, cache->ways,
-            cache->latency_cycles);
+            (unsigned long long)cache->sector_bytes, cache->sets, cache->latency_cycles);
+    if (cache->more_ways == 0)
+        fprintf(file, "%u", cache->ways);
+    for (uint32_t set = 0; set < cache->sets && cache->more_ways > 0; set++)
+        fprintf(file, "%s%u", set == 0 ? "[" : ", ", cache->ways + set % 2 * cache->more_ways);
+    fprintf(file, "%s, \"index\": {\"kind\": ", cache->more_ways > 0 ? "]" : "");
     fputs(cache->is_xor ? "\"xor\", \"masks\": [" : "\"modulo\"", file);
     for (size_t i = 0; i < cache->mask_count; i++)
         fprintf(file, "%s\"0x%llx\"", i > 0 ? ", " : "", (unsigned long long)cache->masks[i]);
@@ -368,7 +373,8 @@ static void write_sides(FILE *file, const struct blind_profile *profile)
 static void write_caches(FILE *file, const struct blind_profile *profile)
 {
     /* As the simulator asks them: what serves all SMs last. */
-    static const size_t order[] = {BLIND_L1, BLIND_TEXTURE, BLIND_CONSTANT, BLIND_L2, BLIND_FOURTH};
+    static const size_t order[] = {BLIND_L1, BLIND_TEXTURE, BLIND_CONSTANT, BLIND_SECOND_CONSTANT,
+                                   BLIND_L2, BLIND_FOURTH};
     const char *before = "";
 
     for (size_t i = 0; i < BLIND_CACHES; i++) {
@@ -388,11 +394,13 @@ int blind_write(const struct blind_profile *profile, const char *path)
     if (file == NULL)
         return -1;
     fprintf(file,
-            "{\"name\": \"blind %llu\", \"source\": \"drawn\", \"compute_capability\": \"5.2\",\n"
+            "{\"name\": \"blind %llu\", \"source\": \"drawn\", \"compute_capability\": \"%s\",\n"
             " \"sm_count\": %u, \"clock_mhz\": %u, \"memory_bytes\": %llu, "
             "\"clock_overhead_cycles\": %u,\n \"caches\": [\n",
-            (unsigned long long)profile->seed, profile->sm_count, profile->clock_mhz,
-            (unsigned long long)profile->memory_bytes, profile->overhead_cycles);
+            (unsigned long long)profile->seed,
+            profile->compute_capability != NULL ? profile->compute_capability : "5.2",
+            profile->sm_count, profile->clock_mhz, (unsigned long long)profile->memory_bytes,
+            profile->overhead_cycles);
     write_caches(file, profile);
     for (size_t i = 0; i < BLIND_TLBS && profile->tlbs[i].span_bytes > 0; i++) {
         const char id[] = {'t', 'l', 'b', '_', 'l', (char)('1' + i), '\0'};

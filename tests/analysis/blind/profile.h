@@ -18,6 +18,7 @@ struct blind_cache {
     const char *id, *paths; /* of the profile; paths as JSON */
     uint64_t line_bytes, sector_bytes;
     uint32_t sets, ways;
+    uint32_t more_ways; /* of every second set */
     bool is_xor;
     uint64_t masks[BLIND_MASKS_MAX];
     size_t mask_count;
@@ -42,7 +43,15 @@ struct blind_tlb {
     const char *policy; /* NULL: lru */
 };
 
-enum { BLIND_L1, BLIND_TEXTURE, BLIND_L2, BLIND_FOURTH, BLIND_CONSTANT, BLIND_CACHES };
+enum {
+    BLIND_L1,
+    BLIND_TEXTURE,
+    BLIND_L2,
+    BLIND_FOURTH,
+    BLIND_CONSTANT,
+    BLIND_SECOND_CONSTANT,
+    BLIND_CACHES
+};
 enum { BLIND_CONFLICTS = 5, BLIND_TLBS = 3, BLIND_GPCS_MAX = 8 };
 
 /* Two sides of L2 and their slices; no far_cycles: the device has none. */
@@ -75,6 +84,7 @@ struct blind_parallel {
 
 struct blind_profile {
     uint64_t seed;
+    const char *compute_capability; /* NULL: 5.2 */
     uint32_t overhead_cycles, clock_mhz;
     uint64_t memory_bytes;
     uint32_t sm_count;
@@ -120,6 +130,11 @@ enum { BLIND_TLB_POLICIES_FIRST = 6460000 };
 
 /* And from here on of kinds that were never drawn before, see unusual.c. */
 enum { BLIND_UNUSUAL_FIRST = 20000000 };
+
+/* And from here on also of any compute capability, with a second cache of constants, and with L1s
+ * of unequal sets.
+ */
+enum { BLIND_UNEQUAL_FIRST = 21000000 };
 
 void blind_draw(uint64_t seed, struct blind_profile *profile_out);
 

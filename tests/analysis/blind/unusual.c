@@ -138,6 +138,27 @@ static void draw_chip(uint64_t *state, struct blind_profile *profile)
         sides->slices = (uint32_t)ONE_OF(state, 3, 5, 12, 24, 48, 80);
 }
 
+static void draw_unequal(uint64_t *state, struct blind_profile *profile)
+{
+    static const char *const capabilities[] = {"2.0", "3.5", "5.2", "7.0", "8.0", "9.0"};
+    struct blind_cache *l1 = &profile->caches[BLIND_L1];
+    const struct blind_cache *constant = &profile->caches[BLIND_CONSTANT];
+    struct blind_cache *second = &profile->caches[BLIND_SECOND_CONSTANT];
+
+    profile->compute_capability = capabilities[draw(state) % 6];
+    if (chance(state, 30) && l1->sets % 2 == 0 && l1->sets <= 32 && l1->ways <= 30 && !l1->is_xor &&
+        strcmp(l1->policy, "weighted") != 0)
+        l1->more_ways = between(state, 1, 2);
+    if (constant->line_bytes == 0 || !chance(state, 60))
+        return;
+    *second = *constant;
+    second->id = "constant_l15";
+    second->sets *= (uint32_t)ONE_OF(state, 2, 4, 8);
+    second->is_xor = false;
+    second->mask_count = 0;
+    second->latency_cycles += between(state, 20, 60);
+}
+
 void blind_draw_unusual(struct blind_profile *profile)
 {
     uint64_t state = profile->seed * 0xd1342543de82ef95u + 7;
@@ -146,6 +167,8 @@ void blind_draw_unusual(struct blind_profile *profile)
     draw_tlbs(&state, profile);
     draw_noise(&state, profile);
     draw_chip(&state, profile);
+    if (profile->seed >= BLIND_UNEQUAL_FIRST)
+        draw_unequal(&state, profile);
     for (size_t i = 0; i < BLIND_TLBS; i++) /* what noise hides is none */
         if (profile->tlbs[i].penalty_cycles < profile->jitter_cycles + 4)
             profile->tlbs[i].penalty_cycles += profile->jitter_cycles + 4;
