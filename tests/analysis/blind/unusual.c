@@ -91,6 +91,8 @@ static void draw_caches(uint64_t *state, struct blind_profile *profile)
         l1->line_bytes = l2->line_bytes = 256;
         l1->sets = l1->sets > 1 ? l1->sets / 2 : 1;
         l2->sets = l2->sets > 1 ? l2->sets / 2 : 1;
+        if ((profile->sides.mask & 255) != 0) /* a line has one home */
+            profile->sides.mask = (profile->sides.mask & ~(uint64_t)255) | 256;
     }
     if (chance(state, 20) && !l1->is_xor) { /* one set, or nearly */
         l1->sets = (uint32_t)ONE_OF(state, 1, 1, 2, 3);
