@@ -247,8 +247,8 @@ static bool change_sets(struct climb *climb, size_t at)
         return false;
     for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN; sets++) {
         level.structure.set_count = sets;
-        for (uint32_t more = 0; more <= (entries % sets != 0); more++) {
-            level.structure.ways[0] = entries / sets + more;
+        for (uint32_t ways = entries / sets; ways <= (entries + sets - 1) / sets; ways++) {
+            level.structure.ways[0] = ways;
             better |= try_level(climb, at, level);
         }
     }
@@ -705,8 +705,8 @@ static void add_sets(struct climb *climb, size_t at, struct pb_tlb_ranking *rank
 
         is_alike = false;
         other.set_count = sets;
-        for (uint32_t more = 0; more <= (entries % sets != 0); more++) {
-            other.ways[0] = entries / sets + more;
+        for (uint32_t ways = entries / sets; ways <= (entries + sets - 1) / sets; ways++) {
+            other.ways[0] = ways;
             if (sets != own->set_count || other.ways[0] != own->ways[0])
                 is_alike |= add_alike(climb, at, &other, ranking) >= least;
         }

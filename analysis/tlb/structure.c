@@ -914,7 +914,7 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     struct pb_room *room = &scorer->room;
     size_t pages = 0, chases = 0;
 
-    PB_ROOM_ARRAY(room, scorer->units.items, scans->count);
+    scorer->units.items = pb_room_array(room, scans->count, sizeof(struct unit *));
     PB_ROOM_ARRAY(room, scorer->units.rests, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.count, scans->count);
     PB_ROOM_ARRAY(room, scorer->clear_onsets, scans->count);
