@@ -11,8 +11,8 @@
  * The levels found are then verified, and where they do not fit refined, by the forward model of
  * all of them together (refine.h).
  *
- * Limit: victims by LRU, FIFO, tree-PLRU or at random; of levels of others only the entries are
- * stated.
+ * Limit: victims by LRU, FIFO, tree-PLRU or at random; of levels of others, or whose loads miss
+ * otherwise than predicted, only what an entry covers and the penalty are stated.
  *
  * Source: M16 section 4.4 for the chases, N14 section 5.1 for the index.
  */

@@ -271,6 +271,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20000235          spikes, which ended what random victims were judged by
  * 20000015          the traced half of a pass, without misses of the other half
  * 20000041, 20000046 outliers that look like misses, as many as the first misses
+ * 20000025          GPCs of which jitter hides that they lie apart
  * 20000016          distances of which no two are alike, and one is their median
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
