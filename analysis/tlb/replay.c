@@ -295,11 +295,10 @@ static bool touch(struct stage *stage, uint32_t set, uint32_t page)
 static void enter_scan(struct stage *stage, const struct pb_tlb_scan *scan)
 {
     const struct pb_tlb_structure *structure = stage->structure;
-    uint64_t first = scan->base_address / structure->coverage_bytes;
+    uint64_t first = pb_tlb_entry(scan, 0, structure->coverage_bytes);
 
     for (size_t page = 0; page < scan->page_count; page++) {
-        uint64_t entry =
-            (scan->base_address + page * scan->stride_bytes) / structure->coverage_bytes;
+        uint64_t entry = pb_tlb_entry(scan, page, structure->coverage_bytes);
         size_t set = pb_tlb_set_of(structure, entry);
 
         stage->set[page] = (uint32_t)set;

@@ -96,9 +96,25 @@ static size_t collect(const struct pb_recording *recordings, size_t count, struc
     return found;
 }
 
+/* Behind what was recorded, lines follow each other as evenly: in each page one farther, within it.
+ */
+static void guess_offsets(struct pb_tlb_scan *scan)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    uint64_t spread = scan->stride_bytes < mib ? scan->stride_bytes : mib;
+    uint64_t first = scan->offset_bytes[0];
+    uint64_t step = scan->place_count > 1 ? scan->offset_bytes[1] - first - scan->stride_bytes : 0;
+
+    for (size_t page = scan->place_count; page < scan->page_count; page++)
+        scan->offset_bytes[page] = page * scan->stride_bytes + (first + page * step) % spread;
+}
+
 static void fill(const struct chase *chases, struct pb_tlb_scan *scan)
 {
     size_t chase = 0;
+
+    for (size_t page = 0; page < scan->place_count; page++)
+        scan->offset_bytes[page] = page * scan->stride_bytes;
 
     for (size_t i = 0; i < scan->place_count * scan->chase_count; i++)
         scan->cycles[i] = NAN;
@@ -115,6 +131,7 @@ static void fill(const struct chase *chases, struct pb_tlb_scan *scan)
             *pb_tlb_cycles(scan, (size_t)place, w) = (float)pb_access_cycles(accesses, i);
         }
     }
+    guess_offsets(scan);
     for (size_t pages = 0; pages < scan->page_count + 2; pages++) {
         while (chase < scan->chase_count && scan->pages[chase] < pages)
             chase++;
@@ -142,7 +159,7 @@ static enum pb_status make_scan(const struct chase *chases, size_t count,
     scan->pages = calloc(count, sizeof(*scan->pages));
     scan->first_chase = malloc((scan->page_count + 2) * sizeof(*scan->first_chase));
     scan->cycles = malloc(scan->place_count * count * sizeof(*scan->cycles));
-    scan->offset_bytes = calloc(scan->place_count + 1, sizeof(*scan->offset_bytes));
+    scan->offset_bytes = malloc((scan->page_count + 1) * sizeof(*scan->offset_bytes));
     if (scan->pages == NULL || scan->first_chase == NULL || scan->cycles == NULL ||
         scan->offset_bytes == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places of %zu chases",
@@ -234,20 +251,11 @@ static bool read_placement(const struct pb_parameters *parameters, struct placem
     return true;
 }
 
-/* The set of a page's line; behind what was recorded, lines follow each other as evenly. */
 static size_t set_of(const struct placement *l2, const struct pb_tlb_scan *scan, size_t page)
 {
-    static const uint64_t mib = (uint64_t)1 << 20;
-    uint64_t spread = scan->stride_bytes < mib ? scan->stride_bytes : mib, offset, address;
+    uint64_t offset = scan->offset_bytes[page], address;
     size_t set = 0;
 
-    if (page < scan->place_count) {
-        offset = scan->offset_bytes[page];
-    } else { /* in each page a line farther, within the page */
-        offset = scan->offset_bytes[0] +
-                 page * (scan->offset_bytes[1] - scan->offset_bytes[0] - scan->stride_bytes);
-        offset = page * scan->stride_bytes + offset % spread;
-    }
     address =
         scan->base_address + (scan->remapped_bytes > 0 ? offset % scan->remapped_bytes : offset);
     if (l2->mask_count == 0)

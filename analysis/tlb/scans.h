@@ -25,7 +25,7 @@ struct pb_tlb_scan {
     size_t page_count;      /* of the longest one */
     size_t place_count;     /* recorded of any chase: the first pages */
     uint32_t *first_chase;  /* [page_count + 2] the first chase over so many pages or more */
-    uint64_t *offset_bytes; /* [place_count] of the loaded word */
+    uint64_t *offset_bytes; /* [page_count] of the loaded word */
     float *cycles;          /* [place_count][chase_count]; NaN: not recorded, or of no use */
 };
 
@@ -45,6 +45,17 @@ void pb_tlb_scans_clear(struct pb_tlb_scans *scans);
 static inline float *pb_tlb_cycles(const struct pb_tlb_scan *scan, size_t place, size_t chase)
 {
     return scan->cycles + place * scan->chase_count + chase;
+}
+
+/* The entry of a page's load, by its number, where each covers so much. */
+static inline uint64_t pb_tlb_entry(const struct pb_tlb_scan *scan, size_t page,
+                                    uint64_t coverage_bytes)
+{
+    uint64_t address = scan->base_address + scan->offset_bytes[page];
+
+    return (coverage_bytes & (coverage_bytes - 1)) == 0
+               ? address >> __builtin_ctzll(coverage_bytes) /* which is quicker */
+               : address / coverage_bytes;
 }
 
 /* Passes before the one that is recorded: two where it is recorded whole, else one. */

@@ -138,10 +138,6 @@ static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint6
                          struct unit *units)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    uint64_t entry = scan->base_address / coverage_bytes;
-    uint64_t rest = scan->base_address % coverage_bytes;
-    uint64_t entries = scan->stride_bytes / coverage_bytes;
-    uint64_t more = scan->stride_bytes % coverage_bytes;
     const uint32_t *before =
         evidence->position == 0 ? NULL : evidence->onset_pages[evidence->position - 1][s];
     struct unit last = {UINT64_MAX, 0, 0};
@@ -150,18 +146,13 @@ static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint6
 
     for (size_t page = 0; page < scan->page_count; page++) {
         uint32_t lookup = before == NULL ? (uint32_t)page + 1 : before[page];
+        uint64_t entry = pb_tlb_entry(scan, page, coverage_bytes);
 
         if (lookup <= scan->page_count && (entry != last.entry || lookup < last.lookup_pages)) {
             count += entry != last.entry;
             last = (struct unit){entry, lookup, (uint32_t)page};
             units[count - 1] = last;
             is_sorted &= count < 2 || units[count - 2].lookup_pages <= lookup;
-        }
-        entry += entries; /* no division for each */
-        rest += more;
-        if (rest >= coverage_bytes) {
-            rest -= coverage_bytes;
-            entry++;
         }
     }
     if (!is_sorted)
@@ -502,9 +493,7 @@ static size_t find_cause(const struct scorer *scorer, size_t s, size_t place)
 
 static uint64_t entry_of(const struct scorer *scorer, size_t s, size_t page)
 {
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-
-    return (scan->base_address + page * scan->stride_bytes) / scorer->units.coverage_bytes;
+    return pb_tlb_entry(&scorer->evidence->scans->items[s], page, scorer->units.coverage_bytes);
 }
 
 /*
