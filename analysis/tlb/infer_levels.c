@@ -130,9 +130,13 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
             widen(&level->ways, here->ways[0], here->ways_high);
     }
     if (level->coverage.low < coverage &&
-        best->set_count == 1) { /* more sets hide in smaller ones */
-        widen(&level->entries, entries, entries * coverage / level->coverage.low);
-        widen(&level->sets, sets, sets * coverage / level->coverage.low);
+        (best->set_count == 1 || best->mask_count > 0)) { /* sets of their own, or none, tell the
+                                                             smaller entries of a large one apart */
+        double parts = coverage / level->coverage.low;
+
+        widen(&level->entries, entries, entries * parts);
+        widen(&level->reach, entries * level->coverage.low, entries * coverage);
+        widen(&level->sets, sets, sets * parts);
     }
     level->confidence = same / all;
     level->coverage_confidence = covered / all;

@@ -14,7 +14,7 @@ static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 
 
 struct climb {
     struct pb_tlb_evidence *evidence;
-    const struct pb_tlb_effort *effort;
+    struct pb_tlb_effort effort;
     struct pb_tlb_levels best;
     struct pb_tlb_race race; /* of the best ones */
     double score;
@@ -60,7 +60,7 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
 /* Few chases and draws tell apart only what differs by more than they vary. */
 static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
 {
-    double least = climb->effort->per_octave > 0 ? PB_TLB_PARAMETER_PRICE : 1.0, score = 0.0;
+    double least = climb->effort.per_octave > 0 ? PB_TLB_PARAMETER_PRICE : 1.0, score = 0.0;
 
     if (climb->left == 0 || climb->status != PB_OK)
         return false;
@@ -68,7 +68,7 @@ static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
         if (!is_possible(climb, levels, i))
             return false;
     climb->left--;
-    climb->status = pb_tlb_replay(climb->evidence, levels->items, levels->count, climb->effort,
+    climb->status = pb_tlb_replay(climb->evidence, levels->items, levels->count, &climb->effort,
                                   &climb->race, &score, NULL, climb->err);
     for (size_t i = 0; i < levels->count; i++)
         score -= price_of(&levels->items[i].structure);
@@ -81,7 +81,7 @@ static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
 }
 
 /* With an effort of its own, from levels on. */
-static void start(struct climb *climb, const struct pb_tlb_effort *effort, size_t trials,
+static void start(struct climb *climb, struct pb_tlb_effort effort, size_t trials,
                   const struct pb_tlb_levels *levels)
 {
     struct pb_tlb_levels from = *levels;
@@ -93,6 +93,18 @@ static void start(struct climb *climb, const struct pb_tlb_effort *effort, size_
     for (size_t i = 0; i < PB_TLB_RACE_SCANS; i++)
         climb->race.ahead[i] = -INFINITY;
     try(climb, &from);
+}
+
+/*
+ * With what a level and those before it show, whatever those behind are: what it is does not depend
+ * on them, whose loads vary with what comes to them.
+ */
+static void start_level(struct climb *climb, size_t at, size_t trials)
+{
+    struct pb_tlb_effort effort = climb->effort;
+
+    effort.level_count = at + 1;
+    start(climb, effort, trials, &climb->best);
 }
 
 static bool try_level(struct climb *climb, size_t at, struct pb_tlb_level level)
@@ -372,13 +384,9 @@ static void climb_level(struct climb *climb, size_t at, bool only_ways, size_t t
     }
 }
 
-/*
- * Level by level from one on, whatever those behind are: what a level sees depends on those before
- * it alone.
- */
+/* Level by level from one on. */
 static void climb_levels(struct climb *climb, size_t first)
 {
-    struct pb_tlb_effort effort = *climb->effort;
     const struct climb from = *climb;
     double cache_share = climb->evidence->cache_share;
     bool better = true;
@@ -386,8 +394,7 @@ static void climb_levels(struct climb *climb, size_t first)
     for (int round = 0; better && round < ROUNDS_MAX && climb->status == PB_OK; round++) {
         better = false;
         for (size_t i = first; i < climb->best.count; i++) {
-            effort.level_count = i + 1;
-            start(climb, &effort, PB_TLB_TRIALS, &climb->best);
+            start_level(climb, i, PB_TLB_TRIALS);
             scan_entries(climb, climb->best, i);
             climb_level(climb, i, false, PB_TLB_TRIALS);
         }
@@ -406,10 +413,15 @@ static void climb_levels(struct climb *climb, size_t first)
 /* Victims, ways and penalties, by all chases. */
 static void climb_ways(struct climb *climb, size_t first)
 {
+    const struct pb_tlb_effort effort = climb->effort;
+
     for (size_t i = first; i < climb->best.count; i++) {
-        if (i > 0 || climb->best.items[i].structure.victims != PB_TLB_LRU) /* it is sure, else */
-            climb_level(climb, i, true, PB_TLB_TRIALS / 4);
+        if (i == 0 && climb->best.items[i].structure.victims == PB_TLB_LRU) /* it is sure */
+            continue;
+        start_level(climb, i, PB_TLB_TRIALS / 4);
+        climb_level(climb, i, true, PB_TLB_TRIALS / 4);
     }
+    start(climb, effort, PB_TLB_TRIALS / 4, &climb->best);
 }
 
 /*
@@ -515,14 +527,14 @@ static double measure_noise(const struct climb *climb)
     double scores[DRAWS];
     bool any_random = false;
 
-    for (size_t i = 0; i < climb->best.count; i++)
+    for (size_t i = 0; i < climb->effort.level_count; i++)
         any_random |= climb->best.items[i].structure.victims == PB_TLB_RANDOM;
     for (size_t i = 0; i < DRAWS && any_random; i++) {
-        struct pb_tlb_effort other = *climb->effort;
+        struct pb_tlb_effort other = climb->effort;
         struct climb again = *climb;
 
         other.draw = i + 1;
-        start(&again, &other, 1, &climb->best);
+        start(&again, other, 1, &climb->best);
         scores[i] = again.score;
     }
     return any_random ? PB_TLB_SIGMAS * gsl_stats_sd(scores, 1, DRAWS) : 0.0;
@@ -531,10 +543,12 @@ static double measure_noise(const struct climb *climb)
 /* Of sets of pages that predict the same, the fewest, of the largest entries. */
 static void simplify(struct climb *climb)
 {
-    double same = 1.0 + fmax(1e-3, climb->best.noise); /* a better one gains 1 */
-
     for (size_t at = 0; at < climb->best.count; at++) {
         size_t left = 2; /* ways to do so that were not tried yet: with half the sets, with all */
+        double same;
+
+        start_level(climb, at, 1);
+        same = 1.0 + fmax(1e-3, measure_noise(climb)); /* a better one gains 1 */
 
         while (left > 0 && climb->best.items[at].structure.is_equal &&
                climb->best.items[at].structure.mask_count == 0) {
@@ -563,23 +577,22 @@ static void improve(struct climb *climb, struct pb_tlb_levels *levels)
     struct pb_tlb_levels before;
     double least;
 
-    start(climb, &fine, PB_TLB_TRIALS / 4, levels);
+    start(climb, fine, PB_TLB_TRIALS / 4, levels);
     for (size_t i = 0; i < climb->best.count; i++)
         change_penalty(climb, i);
     before = climb->best;
     least = climb->score;
     if (!is_settled) {
-        start(climb, &coarse, PB_TLB_TRIALS, &before);
+        start(climb, coarse, PB_TLB_TRIALS, &before);
         climb_levels(climb, first);
         *levels = climb->best;
-        start(climb, &fine, PB_TLB_TRIALS / 4, levels);
+        start(climb, fine, PB_TLB_TRIALS / 4, levels);
     }
     climb_ways(climb, first);
     if (climb->score < least) { /* few chases misled */
-        start(climb, &fine, PB_TLB_TRIALS / 4, &before);
+        start(climb, fine, PB_TLB_TRIALS / 4, &before);
         climb_ways(climb, first);
     }
-    climb->best.noise = measure_noise(climb);
     simplify(climb);
     *levels = climb->best;
     if (climb->status == PB_OK)
@@ -615,7 +628,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         struct pb_tlb_levels other = *levels;
         double cache_share = evidence->cache_share;
 
-        start(&climb, &coarse, PB_TLB_TRIALS, levels);
+        start(&climb, coarse, PB_TLB_TRIALS, levels);
         again = insert_level(&climb);
         if (!again || climb.status != PB_OK)
             break;
@@ -643,7 +656,7 @@ static double add_alike(struct climb *climb, size_t at, const struct pb_tlb_stru
     if (climb->status != PB_OK || ranking->count == PB_TLB_HYPOTHESES_MAX ||
         !is_possible(climb, &levels, at))
         return -INFINITY;
-    climb->status = pb_tlb_replay(climb->evidence, levels.items, levels.count, climb->effort,
+    climb->status = pb_tlb_replay(climb->evidence, levels.items, levels.count, &climb->effort,
                                   &climb->race, &log_likelihood, NULL, climb->err);
     *added = *structure;
     added->score = log_likelihood - climb->score;
@@ -730,23 +743,22 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
                                  const struct pb_tlb_levels *levels, size_t at,
                                  struct pb_tlb_ranking *ranking, struct pb_error *err)
 {
-    /* Of sets the shares of misses tell, of ways each page where one set after another overflows.
-     */
-    static const struct pb_tlb_effort shapes = {3 * PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS_OF_ALL, 0,
-                                                0},
-                                      ways = {0, PB_TLB_LOADS_OF_ALL, 0, 0};
+    /* Of sets the shares of misses tell, of ways each page where one set after another overflows;
+     * neither depends on the levels behind, whose own loads vary with what comes to them. */
+    const struct pb_tlb_effort shapes = {3 * PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS_OF_ALL, 0, at + 1},
+                               ways = {0, PB_TLB_LOADS_OF_ALL, 0, at + 1};
     const struct pb_tlb_structure *own = &levels->items[at].structure;
     struct climb climb = {.evidence = evidence, .status = PB_OK, .err = err};
 
     ranking->count = ranking->best = 0;
-    ranking->noise = levels->noise;
-    start(&climb, &shapes, 1, levels);
+    start(&climb, shapes, 1, levels);
+    ranking->noise = measure_noise(&climb);
     if (climb.status == PB_OK)
         add_alike(&climb, at, own, ranking);
     if (own->is_equal && own->mask_count == 0)
         add_shapes(&climb, at, ranking);
     if (own->is_equal && climb.status == PB_OK) {
-        start(&climb, &ways, 1, levels);
+        start(&climb, ways, 1, levels);
         add_ways(&climb, at, ranking);
     }
     for (size_t i = 1; i < ranking->count; i++)

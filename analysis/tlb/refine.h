@@ -14,7 +14,6 @@ struct pb_tlb_levels {
     struct pb_tlb_level items[PB_TLB_FOUND_MAX];
     struct pb_tlb_fit fits[PB_TLB_FOUND_MAX];
     size_t count;
-    double noise; /* of their log likelihood, from draw to draw of random victims */
 };
 
 /*
@@ -24,8 +23,7 @@ struct pb_tlb_levels {
 double pb_tlb_misfit(const struct pb_tlb_fit *fit);
 
 /*
- * Fills levels->fits; where one is no fit, levels become the likeliest, and the noise of their log
- * likelihood is known. PB_NO_MEMORY.
+ * Fills levels->fits; where one is no fit, levels become the likeliest. PB_NO_MEMORY.
  */
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                              struct pb_error *err);

@@ -1064,38 +1064,51 @@ static void find_all_open_bits(struct scorer *scorer)
 }
 
 /*
- * What the best one predicts by sets of pages, by entries of half the size in twice the sets: as
- * far as those of the level before cover no more, behind which all smaller ones hide.
+ * Entries of half the size may be twice as many, in twice the sets, or as many as before, where the
+ * bit that tells them apart belongs to no set: what is as likely, and in turn its halves.
+ */
+static void score_halves(struct scorer *scorer, const struct pb_tlb_structure *whole,
+                         uint64_t least_bytes)
+{
+    double parameters = (whole->gain - whole->score) / PB_TLB_PARAMETER_PRICE;
+
+    for (size_t bit = 0; bit < 2 && whole->coverage_bytes / 2 >= least_bytes; bit++) {
+        struct pb_tlb_structure half = *whole;
+
+        half.coverage_bytes /= 2;
+        half.resolved = 2 * half.resolved | bit;
+        half.set_count <<= bit;
+        for (size_t i = 0; i < half.mask_count; i++)
+            half.masks[i] *= 2;
+        if (half.set_count > (size_t)1 << PB_TLB_PARITIES_MAX ||
+            (bit == 0 && half.mask_count == 0 && half.set_count > 1)) /* modulo: it has a set */
+            continue;
+        if (half.mask_count > 0 && bit == 1)
+            half.masks[half.mask_count++] = 1;
+        list_all(scorer, half.coverage_bytes);
+        sum_structure(scorer, &half);
+        half.gain = best_ways(scorer->by_ways, scorer->units.most, &half.ways[0], &half.ways_high);
+        add_hypothesis(scorer, &half, parameters);
+        if (half.gain >= whole->gain - PB_SAME_PREDICTION)
+            score_halves(scorer, &half, least_bytes);
+    }
+}
+
+/*
+ * What the best one predicts by sets of pages, by smaller entries: as far as those of the level
+ * before cover no more, behind which all smaller ones hide.
  */
 static void score_smaller(struct scorer *scorer)
 {
     const struct pb_tlb_evidence *evidence = scorer->evidence;
-    struct pb_tlb_structure index = scorer->ranking->items[scorer->ranking->best];
-    uint64_t bytes = index.coverage_bytes, least = least_coverage(evidence);
+    struct pb_tlb_structure best = scorer->ranking->items[scorer->ranking->best];
+    uint64_t least = least_coverage(evidence);
 
-    if (scorer->ranking->count == 0 || !index.is_equal)
+    if (scorer->ranking->count == 0 || !best.is_equal)
         return;
     if (evidence->position > 0 && evidence->coverage_bytes[evidence->position - 1] > least)
         least = evidence->coverage_bytes[evidence->position - 1];
-    while (bytes / 2 >= least && 2 * index.set_count <= (size_t)1 << PB_TLB_PARITIES_MAX &&
-           index.mask_count < PB_TLB_PARITIES_MAX) {
-        double paid = index.gain - index.score;
-
-        bytes /= 2;
-        index.set_count *= 2;
-        if (index.mask_count > 0) {
-            for (size_t i = 0; i < index.mask_count; i++)
-                index.masks[i] *= 2;
-            index.masks[index.mask_count++] = 1;
-            index.resolved = index.resolved * 2 | 1;
-        }
-        list_all(scorer, bytes);
-        index.coverage_bytes = bytes;
-        sum_structure(scorer, &index);
-        index.gain =
-            best_ways(scorer->by_ways, scorer->units.most, &index.ways[0], &index.ways_high);
-        add_hypothesis(scorer, &index, paid / PB_TLB_PARAMETER_PRICE);
-    }
+    score_halves(scorer, &best, least);
 }
 
 /* Is every page looked up in every pass once it has begun to miss the levels before? */
