@@ -307,8 +307,9 @@ static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tl
 struct search {
     struct pb_tlb_evidence *evidence;
     struct levels now, best;
-    double score;      /* of the best: log likelihood less the price of its parameters */
-    size_t left;       /* sets that may still be tried */
+    double score;            /* of the best: log likelihood less the price of its parameters */
+    size_t left;             /* sets that may still be tried */
+    bool best_supposes_hits; /* it was found so */
     bool is_ambiguous; /* a step may be a level's, or that of a cache: L2's size is not known */
 };
 
@@ -428,37 +429,9 @@ static enum pb_status compare_levels(struct search *search, struct pb_error *err
     if (status == PB_OK && score >= search->score) {
         search->score = score;
         search->best = search->now;
+        search->best_supposes_hits = supposed;
     }
     search->left -= search->left > 0;
-    return status;
-}
-
-/*
- * A level before all others, then the comparison: where lines take different times, a small first
- * step shows only once the larger ones are known.
- */
-static enum pb_status search_before(struct search *search, struct pb_error *err)
-{
-    enum pb_status status = PB_OK;
-    struct pb_tlb_ranking *ranking = malloc(sizeof(*ranking));
-    size_t added = 0;
-    bool found = search->now.count > 0;
-
-    if (ranking == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
-    while (status == PB_OK && found && search->now.count < PB_TLB_FOUND_MAX) {
-        found = false;
-        search->evidence->position = 0;
-        status = find_before(search->evidence, ranking, err);
-        if (status == PB_OK && ranking->count > 0)
-            status = add_level(search, ranking, &found, err);
-        added += found;
-    }
-    free(ranking);
-    if (status == PB_OK)
-        status = compare_levels(search, err);
-    for (; added > 0; added--)
-        drop_level(search, 0);
     return status;
 }
 
@@ -495,7 +468,48 @@ static enum pb_status search_behind(struct search *search, struct pb_error *err)
         free(candidates);
     }
     if (status == PB_OK && !any)
-        status = search_before(search, err);
+        status = compare_levels(search, err);
+    return status;
+}
+
+/* Makes the likeliest levels those that the evidence knows. */
+static enum pb_status adopt_best(struct search *search, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    search->now = search->best;
+    for (size_t i = 0; i < search->now.count && status == PB_OK; i++) {
+        search->evidence->position = i;
+        status = pb_tlb_adopt(search->evidence, &search->now.items[i].best,
+                              search->now.items[i].step_cycles, NULL, err);
+    }
+    return status;
+}
+
+/*
+ * Levels before all others, then the comparison: where lines take different times, a small first
+ * step shows only once the larger ones are known.
+ */
+static enum pb_status search_before(struct search *search, struct pb_error *err)
+{
+    struct pb_tlb_ranking *ranking = malloc(sizeof(*ranking));
+    bool found = search->now.count > 0;
+    enum pb_status status = PB_OK;
+
+    if (ranking == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
+    while (status == PB_OK && found && search->now.count < PB_TLB_FOUND_MAX) {
+        found = false;
+        search->evidence->position = 0;
+        status = find_before(search->evidence, ranking, err);
+        if (status == PB_OK && ranking->count > 0)
+            status = add_level(search, ranking, &found, err);
+    }
+    free(ranking);
+    if (status == PB_OK && search->now.count > search->best.count)
+        status = compare_levels(search, err);
+    while (search->now.count > 0)
+        drop_level(search, 0);
     return status;
 }
 
@@ -518,14 +532,16 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
     search->left = LEAVES_MAX;
     if (status == PB_OK && evidence->supposes_hits)
         status = search_behind(search, err);
+    evidence->supposes_hits = search->best_supposes_hits;
+    if (status == PB_OK)
+        status = adopt_best(search, err);
+    if (status == PB_OK)
+        status = search_before(search, err);
     evidence->supposes_hits = false;
+    if (status == PB_OK)
+        status = adopt_best(search, err);
     *levels = search->best;
     levels->is_ambiguous = search->is_ambiguous;
-    for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
-        evidence->position = i;
-        status =
-            pb_tlb_adopt(evidence, &levels->items[i].best, levels->items[i].step_cycles, NULL, err);
-    }
     free(search);
     return status;
 }
