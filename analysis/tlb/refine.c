@@ -9,8 +9,9 @@
 
 enum { ROUNDS_MAX = 3, STEPS_OF_TREES = 4, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
 
-/* How closely it is looked from afar. */
-static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 0, 0};
+/* How closely it is looked from afar, and at all chases. */
+static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 0, 0},
+                                  fine = {0, PB_TLB_LOADS_OF_ALL / 2, 0, 0};
 
 struct climb {
     struct pb_tlb_evidence *evidence;
@@ -384,6 +385,19 @@ static void climb_level(struct climb *climb, size_t at, bool only_ways, size_t t
     }
 }
 
+/* Few chases may have left out those that speak for what the level was before. */
+static void confirm_level(struct climb *climb, size_t at, struct pb_tlb_level before)
+{
+    const struct pb_tlb_effort effort = climb->effort;
+
+    climb->effort = fine;
+    start_level(climb, at, 3);
+    try_level(climb, at, before);
+    before.penalty_cycles = climb->best.items[at].penalty_cycles;
+    try_level(climb, at, before);
+    climb->effort = effort;
+}
+
 /* Level by level from one on. */
 static void climb_levels(struct climb *climb, size_t first)
 {
@@ -394,9 +408,12 @@ static void climb_levels(struct climb *climb, size_t first)
     for (int round = 0; better && round < ROUNDS_MAX && climb->status == PB_OK; round++) {
         better = false;
         for (size_t i = first; i < climb->best.count; i++) {
+            const struct pb_tlb_level before = climb->best.items[i];
+
             start_level(climb, i, PB_TLB_TRIALS);
             scan_entries(climb, climb->best, i);
             climb_level(climb, i, false, PB_TLB_TRIALS);
+            confirm_level(climb, i, before);
         }
         start(climb, from.effort, PB_TLB_TRIALS, &climb->best);
         if (!(climb->score > from.score) && climb->status == PB_OK) { /* with those behind */
@@ -571,7 +588,6 @@ static void simplify(struct climb *climb)
 /* The likeliest levels near some that do not fit: first what they cost, then what they are. */
 static void improve(struct climb *climb, struct pb_tlb_levels *levels)
 {
-    static const struct pb_tlb_effort fine = {0, PB_TLB_LOADS_OF_ALL / 2, 0, 0};
     size_t first = find_unsettled(levels);
     bool is_settled = worst_misfit(levels) <= PB_TLB_SETTLED;
     struct pb_tlb_levels before;
