@@ -102,10 +102,8 @@ static void estimate_base(const struct pb_sample *reference, struct pb_tlb_evide
     evidence->is_uniform = (double)near >= PB_TLB_UNIFORM_SHARE * all;
 }
 
-static void add_cache(struct pb_tlb_evidence *evidence, double cycles)
+static void add_cache(struct pb_tlb_evidence *evidence, double step)
 {
-    double step = cycles - evidence->base_cycles;
-
     for (size_t i = 0; i < evidence->cache_count; i++)
         if (fabs(step - evidence->cache_cycles[i]) <= 1.0)
             return;
@@ -120,15 +118,18 @@ static void read_caches(const struct pb_parameters *parameters, struct pb_tlb_ev
     double hit = pb_parameters_number(parameters, "l2", "latency_cycles");
     double size = pb_parameters_number(parameters, "l2", "size_bytes");
     double line = pb_parameters_number(parameters, "l2", "line_bytes");
+    double base = evidence->base_cycles;
 
-    add_cache(evidence, pb_parameters_number(parameters, "dram", "latency_cycles"));
+    if (fabs(hit - base) <= evidence->noise.spread_cycles)
+        base = hit; /* both as they are stated */
+    add_cache(evidence, pb_parameters_number(parameters, "dram", "latency_cycles") - base);
     if (miss != NULL && miss->kind == PB_VALUE_NUMBER) {
-        add_cache(evidence, miss->numbers[0].value);
-        add_cache(evidence, miss->numbers[0].low);
-        add_cache(evidence, miss->numbers[0].high);
+        add_cache(evidence, miss->numbers[0].value - base);
+        add_cache(evidence, miss->numbers[0].low - base);
+        add_cache(evidence, miss->numbers[0].high - base);
     }
     if (evidence->is_uniform)
-        add_cache(evidence, hit);
+        add_cache(evidence, hit - base);
     evidence->is_l2_known = size >= 1.0;
     evidence->fits_pages = (uint64_t)((double)evidence->scans->reference.count / PB_TLB_L2_PART);
     if (size >= 1.0 &&
@@ -268,17 +269,18 @@ static double end_of(const struct pb_tlb_evidence *evidence, const struct place 
     return count == 0 ? NAN : median_of(cycles, count);
 }
 
-/* Where all lines are alike, one whose set of a cache is too full misses it in every chase. */
+/* Where all lines are alike, one whose set of a cache is too full misses it in most chases. */
 static size_t find_uniform_bases(const struct pb_tlb_evidence *evidence,
                                  struct pb_tlb_base bases[PB_TLB_BASES_MAX])
 {
     double share = evidence->cache_count > 0 ? evidence->cache_share : 0.0;
+    size_t count = pb_tlb_base_kinds(evidence);
 
-    bases[0] = (struct pb_tlb_base){evidence->base_cycles, log(1.0 - share)};
-    for (size_t i = 0; i < evidence->cache_count && !evidence->supposes_hits; i++)
-        bases[i + 1] = (struct pb_tlb_base){evidence->base_cycles + evidence->cache_cycles[i],
-                                            log(share / (double)evidence->cache_count)};
-    return evidence->supposes_hits ? 1 : 1 + evidence->cache_count;
+    bases[0] = (struct pb_tlb_base){evidence->base_cycles, log(1.0 - share), 0};
+    for (size_t i = 1; i < count; i++)
+        bases[i] = (struct pb_tlb_base){evidence->base_cycles + evidence->cache_cycles[i - 1],
+                                        log(share / (double)evidence->cache_count), i};
+    return count;
 }
 
 /* Otherwise what it takes in the first or last chases, or that less a miss: those that differ. */
@@ -302,7 +304,8 @@ static size_t find_bases(const struct pb_tlb_evidence *evidence, const struct pl
         for (size_t k = 0; k < count; k++)
             is_new &= bases[k].cycles != cycles;
         if (is_new)
-            bases[count++] = (struct pb_tlb_base){cycles, evidence->log_base[(size_t)(row + 0.5)]};
+            bases[count++] =
+                (struct pb_tlb_base){cycles, evidence->log_base[(size_t)(row + 0.5)], 0};
     }
     return count;
 }
@@ -445,24 +448,29 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
     return status;
 }
 
-/* One line of a table: an access so many cycles above its line. */
-static double log_of(const struct pb_tlb_evidence *evidence, double excess)
+/* The density of an access of a line with such a base, so many cycles above it. */
+static double density_of(const struct pb_tlb_evidence *evidence, size_t cache, double excess)
 {
     double share = evidence->cache_count > 0 ? evidence->cache_share : 0.0;
     double sum = (1.0 - share) * exp(pb_noise_log(&evidence->noise, excess));
 
+    if (cache > 0)
+        return sum + share * exp(pb_noise_log(&evidence->noise,
+                                              excess + evidence->cache_cycles[cache - 1]));
     for (size_t i = 0; i < evidence->cache_count; i++)
         sum += share / (double)evidence->cache_count *
                exp(pb_noise_log(&evidence->noise, excess - evidence->cache_cycles[i]));
-    return log(sum);
+    return sum;
 }
 
 /*
  * A miss may be one of the levels behind as well: then it takes one of the longer steps, each with
  * the share that it has of all loads. What a cache takes by itself is as likely of a hit.
  */
-static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, struct table *table)
+static void fill_table(const struct pb_tlb_evidence *evidence, size_t base, double penalty,
+                       struct table *table)
 {
+    float one[ROWS + 1];
     double steps[PB_TLB_STEPS_MAX], shares[PB_TLB_STEPS_MAX], all = 0.0;
     bool is_cache[PB_TLB_STEPS_MAX];
     size_t count = 0;
@@ -488,14 +496,16 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
             shares[k] = fmin(shares[k], evidence->cache_share / (double)evidence->cache_count);
         }
     }
+    pb_tlb_tabulate(evidence, base, one);
     table->rows[NOT_RECORDED] = (struct row){0.0F, 0.0F};
     for (int i = 0; i < ROWS; i++) {
-        double excess = i - BELOW, miss = 0.0;
+        double miss = 0.0;
 
         for (size_t k = 0; k < count; k++)
-            miss += shares[k] * exp(is_cache[k] ? pb_noise_log(&evidence->noise, excess - steps[k])
-                                                : log_of(evidence, excess - steps[k]));
-        table->rows[i].hit = (float)log_of(evidence, excess);
+            miss +=
+                shares[k] * (is_cache[k] ? exp(pb_noise_log(&evidence->noise, i - BELOW - steps[k]))
+                                         : one[pb_tlb_row(i - BELOW - steps[k])]);
+        table->rows[i].hit = logf(one[i]);
         table->rows[i].miss = (float)log(fmax(miss, DBL_MIN)) - table->rows[i].hit;
     }
 }
@@ -504,7 +514,7 @@ static void fill_table(const struct pb_tlb_evidence *evidence, double penalty, s
  * Loads of a line that takes `base`: by how much a miss explains each better than a hit does, in
  * log likelihood. Returns that of hits.
  */
-static double weigh_base(const struct pb_tlb_evidence *evidence, const struct table *table,
+static double weigh_base(const struct pb_tlb_evidence *evidence, const struct table *tables,
                          const struct place *place, const struct pb_tlb_base *base, double *misses)
 {
     double sum = base->log_prior;
@@ -512,7 +522,7 @@ static double weigh_base(const struct pb_tlb_evidence *evidence, const struct ta
     for (size_t w = place->first; w < place->count; w++) {
         bool is_hit;
         double excess = excess_of(evidence, place, w, base->cycles, &is_hit);
-        struct row row = table->rows[pb_tlb_row(excess)];
+        struct row row = tables[base->cache].rows[pb_tlb_row(excess)];
 
         misses[w] = is_hit ? 0.0 : row.miss;
         sum += row.hit;
@@ -524,7 +534,7 @@ static double weigh_base(const struct pb_tlb_evidence *evidence, const struct ta
  * Of each base the best is kept: from every chase on all loads miss, those before hit. It is the
  * same for all chases that do not load the place.
  */
-static double weigh_place(const struct pb_tlb_evidence *evidence, const struct table *table,
+static double weigh_place(const struct pb_tlb_evidence *evidence, const struct table *tables,
                           const struct place *place, double penalty_cycles, float *gain)
 {
     struct pb_tlb_base bases[PB_TLB_BASES_MAX];
@@ -537,7 +547,7 @@ static double weigh_place(const struct pb_tlb_evidence *evidence, const struct t
         gain[w] = base_count == 0 ? 0.0F : -INFINITY;
     for (size_t i = 0; i < base_count; i++) {
         double *misses = evidence->scratch;
-        double sum = weigh_base(evidence, table, place, &bases[i], misses);
+        double sum = weigh_base(evidence, tables, place, &bases[i], misses);
 
         for (size_t w = place->count;; w--) {
             gain[w] = (float)sum > gain[w] ? (float)sum : gain[w];
@@ -557,15 +567,16 @@ static double weigh_place(const struct pb_tlb_evidence *evidence, const struct t
 
 double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
 {
-    struct table table;
+    struct table tables[PB_TLB_BASES_MAX];
     double most = 0.0;
 
-    fill_table(evidence, penalty_cycles, &table);
+    for (size_t i = 0; i < pb_tlb_base_kinds(evidence); i++)
+        fill_table(evidence, i, penalty_cycles, &tables[i]);
     for (size_t s = 0; s < evidence->scans->count; s++)
         for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
             struct place place = find_place(evidence, s, at);
 
-            most += weigh_place(evidence, &table, &place, penalty_cycles,
+            most += weigh_place(evidence, tables, &place, penalty_cycles,
                                 evidence->gain[s] + at * (place.count + 1));
         }
     return most;
@@ -584,9 +595,10 @@ enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct p
     return PB_OK;
 }
 
-void pb_tlb_tabulate(const struct pb_tlb_evidence *evidence, float density_out[PB_TLB_ROWS + 1])
+void pb_tlb_tabulate(const struct pb_tlb_evidence *evidence, size_t cache,
+                     float density_out[PB_TLB_ROWS + 1])
 {
     for (int i = 0; i < ROWS; i++)
-        density_out[i] = (float)exp(log_of(evidence, i - BELOW));
+        density_out[i] = (float)density_of(evidence, cache, i - BELOW);
     density_out[NOT_RECORDED] = 1.0F;
 }

@@ -24,16 +24,17 @@ enum {
     PB_TLB_STEPS_MAX = 12,
     PB_TLB_CACHES_MAX = 5,
     PB_TLB_BASES_MAX = 1 + PB_TLB_CACHES_MAX, /* at least 4 */
-    PB_TLB_BELOW = 64,                        /* cycles below a line's that tables reach */
+    PB_TLB_BELOW = 1024,                      /* cycles below a line's that tables reach */
     PB_TLB_ROWS = PB_TLB_CYCLES_MAX + PB_TLB_BELOW
 };
 
 /* With so many pages or more every chase of a scan ends before. */
 #define PB_TLB_NEVER UINT32_MAX
 
-/* What the line of a place may take, and how likely that is. */
+/* What the line of a place takes in most of its loads, and how likely that is. */
 struct pb_tlb_base {
     double cycles, log_prior;
+    size_t cache; /* that it misses then, from 1 on; 0: it stays in that of the reference */
 };
 
 struct pb_tlb_evidence {
@@ -104,8 +105,19 @@ enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct p
 size_t pb_tlb_find_bases(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
                          struct pb_tlb_base bases_out[PB_TLB_BASES_MAX]);
 
-/* How likely a load is, by pb_tlb_row() of its cycles above its line and what it misses. */
-void pb_tlb_tabulate(const struct pb_tlb_evidence *evidence, float density_out[PB_TLB_ROWS + 1]);
+/*
+ * How likely a load of a line with such a base is, by pb_tlb_row() of its cycles above the base and
+ * what it misses. A line that misses a cache in most loads hits it in others, and the reverse.
+ */
+void pb_tlb_tabulate(const struct pb_tlb_evidence *evidence, size_t cache,
+                     float density_out[PB_TLB_ROWS + 1]);
+
+/* Bases differ in so many caches, with none. */
+static inline size_t pb_tlb_base_kinds(const struct pb_tlb_evidence *evidence)
+{
+    return evidence->is_uniform && !evidence->supposes_hits ? 1 + evidence->cache_count : 1;
+}
+
 static inline size_t pb_tlb_row(double excess_cycles)
 {
     double at = excess_cycles + PB_TLB_BELOW + 0.5;

@@ -63,6 +63,12 @@ struct prediction {
                                 than predicted */
 };
 
+/* Of the loads of a line, by the levels that they miss, and their excess. */
+struct densities {
+    float of[PB_TLB_FOUND_MAX + 1][PB_TLB_ROWS + 1];
+    float sure[PB_TLB_FOUND_MAX + 1][PB_TLB_ROWS + 1]; /* where they are predicted to, for sure */
+};
+
 struct replay {
     struct pb_tlb_evidence *evidence;
     const struct pb_tlb_effort *effort;
@@ -72,15 +78,12 @@ struct replay {
     size_t pages_max;
     bool is_checked;                    /* variances are needed */
     double steps[PB_TLB_FOUND_MAX + 1]; /* what a load takes more that misses so many */
-    float density[PB_TLB_FOUND_MAX + 1][PB_TLB_ROWS + 1]; /* of a load, by what it misses, and its
-                                                             excess */
-    float sure[PB_TLB_FOUND_MAX + 1]
-              [PB_TLB_ROWS + 1]; /* by what it is predicted to miss for sure */
-    uint32_t *chases;            /* of the scan that are looked at, */
-    size_t chase_count;          /* so many */
-    uint32_t *pages;             /* that are replayed, or in the order of their lookups */
-    uint32_t *lookup_end;        /* [pages + 1] scratch */
-    uint8_t *missed;             /* [place][chase] levels, for sure, or UNSURE */
+    struct densities *densities;        /* [kinds of bases] */
+    uint32_t *chases;                   /* of the scan that are looked at, */
+    size_t chase_count;                 /* so many */
+    uint32_t *pages;                    /* that are replayed, or in the order of their lookups */
+    uint32_t *lookup_end;               /* [pages + 1] scratch */
+    uint8_t *missed;                    /* [place][chase] levels, for sure, or UNSURE */
     double log_likelihood;
     struct pb_room room; /* of all arrays */
 };
@@ -182,6 +185,7 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     PB_ROOM_ARRAY(&replay->room, replay->pages, pages);
     PB_ROOM_ARRAY(&replay->room, replay->lookup_end, pages + 1);
     PB_ROOM_ARRAY(&replay->room, replay->missed, cells);
+    PB_ROOM_ARRAY(&replay->room, replay->densities, pb_tlb_base_kinds(replay->evidence));
     for (size_t i = 0; i < replay->count; i++) {
         open_stage(&replay->stages[i], &replay->room, pages, places);
         open_prediction(&replay->predictions[i], &replay->room, cells, chases);
@@ -755,21 +759,23 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
 }
 
 /* By the number of levels that it misses: density_out[count + 1]. */
-static void find_densities(const struct replay *replay, double excess, float *density_out)
+static void find_densities(const struct replay *replay, const struct pb_tlb_base *base,
+                           double excess, float *density_out)
 {
     size_t row = pb_tlb_row(excess);
 
     for (size_t i = 0; i <= replay->count; i++)
-        density_out[i] = replay->density[i][row];
+        density_out[i] = replay->densities[base->cache].of[i][row];
 }
 
 /* How likely a load is whose levels are missed by chance: at `at` of the predictions. */
-static double weigh_unsure(const struct replay *replay, size_t at, double excess)
+static double weigh_unsure(const struct replay *replay, const struct pb_tlb_base *base, size_t at,
+                           double excess)
 {
     double likely = 0.0, comes = 1.0;
     float density[PB_TLB_FOUND_MAX + 1];
 
-    find_densities(replay, excess, density);
+    find_densities(replay, base, excess, density);
     for (size_t i = 0; i < replay->count; i++) {
         double miss = replay->predictions[i].chance[at];
 
@@ -779,23 +785,24 @@ static double weigh_unsure(const struct replay *replay, size_t at, double excess
     return likely + comes * density[replay->count];
 }
 
-/* Log likelihood of a place's loads where its line takes so much. */
+/* Log likelihood of a place's loads with such a base. */
 static double weigh_place(const struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
-                          double base_cycles)
+                          const struct pb_tlb_base *base)
 {
     const float *cycles = pb_tlb_cycles(scan, place, 0);
     size_t row = place * scan->chase_count;
     double product = 1.0, sum = 0.0;
 
     for (size_t j = 0; j < replay->chase_count; j++) {
-        double excess = cycles[replay->chases[j]] - base_cycles;
+        double excess = cycles[replay->chases[j]] - base->cycles;
         uint8_t missed;
 
         if (isnan(excess)) /* also where the chase does not load the place */
             continue;
         missed = replay->missed[row + j];
-        product *= missed == UNSURE ? weigh_unsure(replay, row + j, excess)
-                                    : replay->sure[missed][pb_tlb_row(excess)];
+        product *= missed == UNSURE
+                       ? weigh_unsure(replay, base, row + j, excess)
+                       : replay->densities[base->cache].sure[missed][pb_tlb_row(excess)];
         if (product < 1e-200) {
             sum += log(product);
             product = 1.0;
@@ -831,18 +838,18 @@ static bool is_outlier(struct replay *replay, size_t chase, double excess, const
 
 /* Compares a place's loads with what is predicted. */
 static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
-                        double base_cycles, struct pb_tlb_fit *fits)
+                        const struct pb_tlb_base *base, struct pb_tlb_fit *fits)
 {
     static const float clear = 20.0F;
 
     for (size_t j = 0; j < replay->chase_count; j++) {
-        double excess = *pb_tlb_cycles(scan, place, replay->chases[j]) - base_cycles;
+        double excess = *pb_tlb_cycles(scan, place, replay->chases[j]) - base->cycles;
         float density[PB_TLB_FOUND_MAX + 1];
         bool is_miss = true;
 
         if (isnan(excess))
             continue;
-        find_densities(replay, excess, density);
+        find_densities(replay, base, excess, density);
         if (is_outlier(replay, j, excess, density, fits))
             continue;
         for (size_t i = 0; i < replay->count && is_miss; i++) {
@@ -916,9 +923,10 @@ static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
             double seen = prediction->seen[j], misses = prediction->misses[j];
             double expected = prediction->expected[j], variance = prediction->variance[j];
 
-            if (fits != NULL)
+            if (fits != NULL) /* one may be noise in any chase */
                 fits[i].unexplained +=
-                    fmax(0.0, prediction->outliers[j] - PB_TLB_OUTLIERS * prediction->sure[j]);
+                    fmax(0.0, prediction->outliers[j] -
+                                  fmax(1.0, PB_TLB_OUTLIERS * prediction->sure[j]));
             if (seen >= 8.0 && variance <= 0.0 && prediction->draws[j] > 0)
                 replay->log_likelihood +=
                     weigh_unseen(seen, misses, expected, prediction->draws[j]);
@@ -953,16 +961,19 @@ static void choose_chases(struct replay *replay, const struct pb_tlb_scan *scan,
  * by whole cycles. Returns by how much likelier.
  */
 static double adjust_base(const struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
-                          double *base_cycles, double log_likelihood)
+                          struct pb_tlb_base *base, double log_likelihood)
 {
     double most = log_likelihood;
 
     for (int step = -1; step <= 1; step += 2) {
+        struct pb_tlb_base other = *base;
         double here;
 
-        while ((here = weigh_place(replay, scan, place, *base_cycles + step)) > most) {
+        other.cycles += step;
+        while ((here = weigh_place(replay, scan, place, &other)) > most) {
             most = here;
-            *base_cycles += step;
+            *base = other;
+            other.cycles += step;
         }
     }
     return most - log_likelihood;
@@ -987,7 +998,7 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
         double most = -INFINITY;
 
         for (size_t i = 0; i < base_count; i++) {
-            double here = bases[i].log_prior + weigh_place(replay, scan, place, bases[i].cycles);
+            double here = bases[i].log_prior + weigh_place(replay, scan, place, &bases[i]);
 
             if (here > most) {
                 most = here;
@@ -995,11 +1006,10 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
             }
         }
         if (base_count > 0 && !replay->evidence->is_uniform)
-            most +=
-                adjust_base(replay, scan, place, &bases[best].cycles, most - bases[best].log_prior);
+            most += adjust_base(replay, scan, place, &bases[best], most - bases[best].log_prior);
         replay->log_likelihood += base_count > 0 ? most : 0.0;
         if (base_count > 0)
-            check_place(replay, scan, place, bases[best].cycles, fits);
+            check_place(replay, scan, place, &bases[best], fits);
     }
     add_chases(replay, fits);
 }
@@ -1008,33 +1018,34 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
  * How likely a load is by its excess: one that misses all levels that are replayed may miss as well
  * any number of those behind, and a few do otherwise than is sure.
  */
-static void tabulate(struct replay *replay, const struct pb_tlb_level *levels, size_t count)
+static void tabulate(const struct replay *replay, const struct pb_tlb_level *levels, size_t count,
+                     size_t kind)
 {
+    struct densities *densities = &replay->densities[kind];
     float one[PB_TLB_ROWS + 1];
     double step = 0.0;
 
-    pb_tlb_tabulate(replay->evidence, one);
-    memset(replay->density, 0, sizeof(replay->density));
+    pb_tlb_tabulate(replay->evidence, kind, one);
     for (size_t i = 0; i <= count; i++) {
         size_t missed = i < replay->count ? i : replay->count;
         double times = i < replay->count ? 1.0 : 1.0 + (double)count - (double)replay->count;
 
         for (int row = 0; row < PB_TLB_ROWS; row++)
-            replay->density[missed][row] +=
+            densities->of[missed][row] +=
                 (float)(one[pb_tlb_row(row - PB_TLB_BELOW - step)] / times);
         step += i < count ? levels[i].penalty_cycles : 0.0;
     }
     for (size_t i = 0; i <= replay->count; i++)
-        replay->density[i][PB_TLB_ROWS] = 1.0F; /* not recorded */
+        densities->of[i][PB_TLB_ROWS] = 1.0F; /* not recorded */
     for (size_t row = 0; row <= PB_TLB_ROWS; row++) {
         double all = 0.0;
 
         for (size_t i = 0; i <= replay->count; i++)
-            all += replay->density[i][row];
+            all += densities->of[i][row];
         for (size_t i = 0; i <= replay->count; i++)
-            replay->sure[i][row] =
-                (float)((1.0 - PB_TLB_RARE) * replay->density[i][row] +
-                        PB_TLB_RARE * (all - replay->density[i][row]) / (double)replay->count);
+            densities->sure[i][row] =
+                (float)((1.0 - PB_TLB_RARE) * densities->of[i][row] +
+                        PB_TLB_RARE * (all - densities->of[i][row]) / (double)replay->count);
     }
 }
 
@@ -1063,8 +1074,9 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
         if (fits_out != NULL)
             fits_out[i] = (struct pb_tlb_fit){.loads = 0.0};
     }
-    tabulate(&replay, levels, count);
     status = open_replay(&replay, err);
+    for (size_t i = 0; i < pb_tlb_base_kinds(evidence) && status == PB_OK; i++)
+        tabulate(&replay, levels, count, i);
     for (size_t s = 0; s < evidence->scans->count && status == PB_OK && !is_lost; s++) {
         replay_scan(&replay, s, fits_out);
         is_lost = race != NULL && s < PB_TLB_RACE_SCANS && is_behind(race, s, &replay);
