@@ -14,8 +14,9 @@
 enum {
     FEW = 64, /* sorted faster in place */
     FEWER = 12,
-    BYTES = 8,
-    BYTE_VALUES = 256,
+    KEY_BITS = 64,
+    DIGIT_BITS = 8,
+    DIGITS = 1 << DIGIT_BITS,
     ROUNDS_MAX = 64 /* of a selection: so many are no bad luck, but a trap */
 };
 
@@ -48,17 +49,19 @@ static uint64_t load(const double *keys, size_t i)
     return key;
 }
 
-static unsigned byte_of(uint64_t key, unsigned byte)
+static unsigned digit_of(uint64_t key, int shift)
 {
-    return (unsigned)(key >> (8 * byte)) & 0xff;
+    return (unsigned)(key >> shift) % DIGITS;
 }
 
-/* Stable, by one byte; at[] is how many keys have each value of it. */
-static void scatter(const double *from, size_t count, unsigned byte, size_t *at, double *to)
+/* Stable, by one digit. */
+static void scatter(const double *from, size_t count, int shift, double *to)
 {
-    size_t first = 0;
+    size_t at[DIGITS] = {0}, first = 0;
 
-    for (unsigned i = 0; i < BYTE_VALUES; i++) {
+    for (size_t i = 0; i < count; i++)
+        at[digit_of(load(from, i), shift)]++;
+    for (unsigned i = 0; i < DIGITS; i++) {
         size_t members = at[i];
 
         at[i] = first;
@@ -67,24 +70,22 @@ static void scatter(const double *from, size_t count, unsigned byte, size_t *at,
     for (size_t i = 0; i < count; i++) {
         uint64_t key = load(from, i);
 
-        memcpy(to + at[byte_of(key, byte)]++, &key, sizeof(key));
+        memcpy(to + at[digit_of(key, shift)]++, &key, sizeof(key));
     }
 }
 
-/* By every byte in which keys differ; returns which of both arrays holds them in order. */
+/* By the digits in which keys differ; returns which of both arrays holds them in order. */
 static double *sort_keys(double *keys, size_t count, double *scratch)
 {
-    size_t members[BYTES][BYTE_VALUES] = {{0}};
+    uint64_t differing = 0;
 
-    for (size_t i = 0; i < count; i++)
-        for (unsigned byte = 0; byte < BYTES; byte++)
-            members[byte][byte_of(load(keys, i), byte)]++;
-    for (unsigned byte = 0; byte < BYTES; byte++) {
+    for (size_t i = 1; i < count; i++)
+        differing |= load(keys, i) ^ load(keys, 0);
+    for (int shift = __builtin_ctzll(differing); shift < KEY_BITS && differing >> shift != 0;
+         shift += DIGIT_BITS) {
         double *from = keys;
 
-        if (members[byte][byte_of(load(from, 0), byte)] == count)
-            continue;
-        scatter(from, count, byte, members[byte], scratch);
+        scatter(from, count, shift, scratch);
         keys = scratch;
         scratch = from;
     }
