@@ -145,7 +145,7 @@ struct prediction {
     uint8_t drawn_depth;
     bool is_drawn_miss; /* in the model */
     bool is_settled;    /* the same in every pass that is compared: see settle() */
-    bool can_fail;      /* a latency could show that the answers are wrong */
+    bool can_fail;      /* nothing is open, and a latency could show that the answers are wrong */
 };
 
 struct spread {
@@ -354,7 +354,7 @@ static void make_route(struct pb_replay *replay, enum pb_model_path path)
     overlap_bands(route);
 }
 
-static uint32_t answers_of(const struct route *route, double cycles)
+static inline uint32_t answers_of(const struct route *route, double cycles)
 {
     if (!(cycles >= 0.0))
         return 0;
@@ -672,7 +672,8 @@ static void predict(struct launch *launch, uint64_t page, uint64_t line,
         answers |= (missed | may_skip) << (level * TLBS_MAX);
     }
     prediction_out->answers = answers & launch->route->all;
-    prediction_out->can_fail = can_fail(launch->route, prediction_out->answers);
+    prediction_out->can_fail =
+        !prediction_out->is_open && can_fail(launch->route, prediction_out->answers);
 }
 
 static void clear_lines(struct stage *stage)
@@ -743,29 +744,40 @@ static bool count_drawn(struct launch *launch, const struct prediction *predicti
     return true;
 }
 
-/* True when it contradicts. */
-static bool compare(struct launch *launch, const struct prediction *prediction, double cycles,
-                    struct pb_agreement_counts *counts)
+/* True when it contradicts; of loads that do not plainly agree. */
+static bool compare_open(struct launch *launch, const struct prediction *prediction, double cycles,
+                         uint32_t seen, struct pb_agreement_counts *counts)
 {
-    const struct route *route = launch->route;
-    uint32_t seen = answers_of(route, cycles);
-
     if (prediction->drawn_depth > 0 && count_drawn(launch, prediction, seen))
         return false; /* settle_draws() counts it */
-    if ((seen & prediction->answers) == 0 && seen != 0 && !is_between(route, prediction, cycles)) {
+    if ((seen & prediction->answers) == 0 && seen != 0 &&
+        !is_between(launch->route, prediction, cycles)) {
         counts->accesses++;
         counts->contradicted++;
         return true;
     }
     if ((seen & prediction->answers) == 0)
         count_undetermined(counts, 1, seen == 0 ? OUTLIER : BETWEEN);
-    else if (prediction->is_open || !prediction->can_fail)
+    else if (!prediction->can_fail)
         count_undetermined(counts, 1,
                            prediction->reason != NO_REASON ? prediction->reason : OVERLAP);
     else {
         counts->accesses++;
         counts->agreed++;
     }
+    return false;
+}
+
+/* True when it contradicts. */
+static inline bool compare(struct launch *launch, const struct prediction *prediction,
+                           double cycles, struct pb_agreement_counts *counts)
+{
+    uint32_t seen = answers_of(launch->route, cycles);
+
+    if ((seen & prediction->answers) == 0 || !prediction->can_fail || prediction->drawn_depth > 0)
+        return compare_open(launch, prediction, cycles, seen, counts);
+    counts->accesses++;
+    counts->agreed++;
     return false;
 }
 
@@ -797,10 +809,19 @@ static enum pb_status begin_sets(struct pb_replay *replay, const struct pb_model
     return PB_OK;
 }
 
-static void count_lost(struct launch *launch, uint64_t line)
+/* A contradicted hit of the path's first cache. */
+static void count_lost(struct launch *launch, uint64_t address)
 {
+    struct stage *first = &launch->caches[0];
+    uint64_t line;
+
+    if (first->cache == NULL)
+        return;
+    line = pb_model_cache_line(first->cache, address);
     launch->lost_line = launch->lost == 0 || launch->lost_line == line ? line : UINT64_MAX;
     launch->lost++;
+    if (first->level->has_sets && !first->level->is_chip_wide)
+        launch->replay->misses[pb_model_cache_set(first->cache, address)]++;
 }
 
 /* Contradicted hits that have another reason than the parameters. */
@@ -1206,40 +1227,52 @@ static bool holds_extent(struct stage *stage, const struct pb_point *point,
     return sum.kept == sum.lines && sum.room <= pb_model_cache_capacity(stage->cache);
 }
 
-/* Lines by set of the loads that levels chain[from..to-1] do not hold, at level `to`. */
-static void count_lines(struct launch *launch, struct stage *chain, size_t from, size_t to,
-                        const struct pb_point *point, const struct pb_sequence *sequence)
+/* Lines of all loads by set of a level; of the path's first cache, which set each load is of. */
+static void count_all_lines(struct launch *launch, struct stage *stage,
+                            const struct pb_point *point, const struct pb_sequence *sequence)
+{
+    struct prediction *pass = stage == launch->caches ? launch->replay->predictions : NULL;
+    const uint64_t *offsets = sequence->offset_bytes;
+    uint64_t base = point->base_address, before = UINT64_MAX;
+    uint64_t alias = stage->level->is_tlb ? 0 : point->alias_bytes;
+    int shift = __builtin_ctzll(stage->level->shape.line_bytes);
+    size_t count = sequence->period, set = 0;
+
+    clear_lines(stage);
+    for (size_t slot = 0; slot < count; slot++) {
+        uint64_t address = base + (alias > 0 ? offsets[slot] % alias : offsets[slot]);
+
+        if (address >> shift != before)
+            stage->sets[set = pb_model_cache_set(stage->cache, address)].lines++;
+        if (pass != NULL)
+            pass[slot].set = (uint32_t)set;
+        before = address >> shift;
+    }
+}
+
+/* Lines by set of the loads that levels chain[0..to-1] do not hold, at level `to`. */
+static void count_missed_lines(struct launch *launch, struct stage *chain, size_t to,
+                               const struct pb_point *point, const struct pb_sequence *sequence)
 {
     struct stage *stage = &chain[to];
-    struct prediction *pass = stage == launch->caches ? launch->replay->predictions : NULL;
     int shift = __builtin_ctzll(stage->level->shape.line_bytes);
     uint64_t before = UINT64_MAX;
-    size_t set = 0;
 
     clear_lines(stage);
     begin_at(launch, 0, point, sequence);
     for (size_t slot = 0; slot < sequence->period; slot++) {
         uint64_t offset = sequence->offset_bytes[slot], page = point->base_address + offset;
-        uint64_t address = stage->level->is_tlb ? page : line_address(point, offset), line;
-        size_t k = from;
+        uint64_t address = stage->level->is_tlb ? page : line_address(point, offset);
+        size_t k = 0;
 
-        line = address >> shift;
-        if (from == to) {
-            if (line != before)
-                stage->sets[set = pb_model_cache_set(stage->cache, address)].lines++;
-            if (pass != NULL)
-                pass[slot].set = (uint32_t)set;
-            before = line;
-            continue;
-        }
         if (!stage->level->is_tlb || !is_last_entry(launch, page))
             while (k < to && look_up(launch, &chain[k], address) != HITS)
                 k++;
         launch->last = page;
-        if (k < to || line == before)
+        if (k < to || address >> shift == before)
             continue;
         stage->sets[pb_model_cache_set(stage->cache, address)].lines++;
-        before = line;
+        before = address >> shift;
     }
 }
 
@@ -1276,7 +1309,7 @@ static bool settle_levels(struct launch *launch, struct stage *chain, size_t cou
             return true;
         if (stage->level->is_tlb && !sequence->is_ascending)
             return false; /* of a page there are loads all over a pass */
-        count_lines(launch, chain, k, k, point, sequence);
+        count_all_lines(launch, stage, point, sequence);
         stage->is_counted = true;
         sum = sum_lines(stage);
         stage->is_open = sum.room > pb_model_cache_capacity(stage->cache);
@@ -1289,7 +1322,7 @@ static bool settle_levels(struct launch *launch, struct stage *chain, size_t cou
             return false;
         stage->is_counted = changing == 0;
         if (changing > 0)
-            count_lines(launch, chain, 0, k, point, sequence);
+            count_missed_lines(launch, chain, k, point, sequence);
         runs = victims == BY_POLICY && !stage->is_open;
         changing += victims != OLDEST || stage->is_open || sum.kept > 0;
     }
@@ -1392,6 +1425,22 @@ static struct launch *launch_at(uint64_t t, struct launch *launch, struct launch
     return t < sequence->warm && !is_own ? warm_launch : launch;
 }
 
+/* Compares the loads of the record with the predictions of a pass. */
+static void compare_settled(struct launch *launch, const struct pb_point *point,
+                            const struct pb_sequence *sequence, const struct pb_accesses *accesses,
+                            struct pb_agreement_counts *counts)
+{
+    const struct prediction *pass = launch->replay->predictions;
+    size_t slot = pb_sequence_slot(sequence, sequence->warm);
+
+    for (size_t i = 0; i < accesses->count; i++) {
+        if (compare(launch, &pass[slot], pb_access_cycles(accesses, i), counts) &&
+            is_first_hit(&pass[slot]))
+            count_lost(launch, line_address(point, sequence->offset_bytes[slot]));
+        slot = slot + 1 < sequence->period ? slot + 1 : 0;
+    }
+}
+
 /* Replays the launch; compares from load `warm` on. */
 static void run(struct launch *launch, struct launch *warm_launch, const struct pb_point *point,
                 const struct pb_sequence *sequence, const struct pb_accesses *accesses,
@@ -1399,19 +1448,14 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
 {
     struct prediction *pass = launch->replay->predictions;
     uint64_t end = sequence->warm + accesses->count, passes = 0;
-    uint64_t begin = launch->is_settled ? sequence->warm : 0;
-    const struct pb_model_cache *first = launch->replay->caches[launch->way->caches[0]];
-    const struct pb_model_level *level = &launch->replay->hierarchy->caches[launch->way->caches[0]];
-    uint32_t *by_set = level->has_sets && !level->is_chip_wide ? launch->replay->misses : NULL;
-    uint64_t address = 0;
-    bool is_steady = launch->is_settled;
-    size_t slot = pb_sequence_slot(sequence, begin);
+    bool is_steady = false;
+    size_t slot = 0;
 
-    for (uint64_t t = begin; t < end; t++) {
+    for (uint64_t t = 0; t < end; t++) {
+        uint64_t page = point->base_address + sequence->offset_bytes[slot];
+        uint64_t address = line_address(point, sequence->offset_bytes[slot]);
+
         if (!is_steady && !(launch->is_partly_settled && pass[slot].is_settled)) {
-            uint64_t page = point->base_address + sequence->offset_bytes[slot];
-
-            address = line_address(point, sequence->offset_bytes[slot]);
             if (launch->is_partly_settled)
                 begin_at(launch, slot, point, sequence);
             predict(launch_at(t, launch, warm_launch, point, sequence), page, address, &pass[slot]);
@@ -1421,12 +1465,8 @@ static void run(struct launch *launch, struct launch *warm_launch, const struct 
         if (t >= sequence->warm &&
             compare(launch, &pass[slot], pb_access_cycles(accesses, (size_t)(t - sequence->warm)),
                     counts) &&
-            first != NULL && is_first_hit(&pass[slot])) {
-            address = line_address(point, sequence->offset_bytes[slot]);
-            count_lost(launch, pb_model_cache_line(first, address));
-            if (by_set != NULL)
-                by_set[pb_model_cache_set(first, address)]++;
-        }
+            is_first_hit(&pass[slot]))
+            count_lost(launch, address);
         if (++slot < sequence->period)
             continue;
         slot = 0;
@@ -1562,7 +1602,10 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
     if (warm.way == launch.way && !continues(series, i) &&
         (i + 1 == series->point_count || !continues(series, i + 1)))
         settle(&launch, point, sequence, accesses);
-    run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
+    if (launch.is_settled)
+        compare_settled(&launch, point, sequence, accesses, counts);
+    else
+        run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
     settle_draws(&launch, counts);
     status = excuse_foreign(&launch, point, sequence, counts, err);
     if (status == PB_OK)
