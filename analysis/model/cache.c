@@ -65,9 +65,9 @@ struct pb_model_cache {
     struct entry *entries;
     unsigned entry_shift;
     uint32_t entry_mask;
-    /* Index masks as sums of tables, one for each byte of the address that they reach. */
+    /* Index masks as sums of tables, one for each byte that they reach from their first bit on. */
     uint32_t (*index)[BYTE_VALUES];
-    unsigned first_byte, byte_end;
+    unsigned first_bit, byte_count;
     uint32_t
         *last_hits; /* [slot_count] KEEP_HITS: of each set's segment the first half of its ways */
     unsigned char *trees; /* [set_count][2 * leaves] plru; see tree.h */
@@ -146,8 +146,8 @@ size_t pb_model_cache_set(const struct pb_model_cache *cache, uint64_t address)
         return 0;
     if (cache->index == NULL)
         return (address >> cache->line_shift) % cache->shape.set_count;
-    address >>= 8 * cache->first_byte;
-    for (unsigned byte = cache->first_byte; byte < cache->byte_end; byte++, address >>= 8)
+    address >>= cache->first_bit;
+    for (unsigned byte = 0; byte < cache->byte_count; byte++, address >>= 8)
         set ^= cache->index[byte][address & 0xff];
     return set;
 }
@@ -744,16 +744,20 @@ static bool make_index(struct pb_model_cache *cache)
     cache->index = calloc(ADDRESS_BYTES, sizeof(*cache->index));
     if (cache->index == NULL)
         return false;
-    for (size_t bit = 0; bit < shape->index_mask_count; bit++) {
+    for (size_t bit = 0; bit < shape->index_mask_count; bit++)
         all |= shape->index_masks[bit];
-        for (unsigned byte = 0; byte < ADDRESS_BYTES; byte++)
+    if (all == 0)
+        return true;
+    cache->first_bit = (unsigned)__builtin_ctzll(all);
+    cache->byte_count = (63 - (unsigned)__builtin_clzll(all) - cache->first_bit) / 8 + 1;
+    for (size_t bit = 0; bit < shape->index_mask_count; bit++) {
+        uint64_t mask = shape->index_masks[bit] >> cache->first_bit;
+
+        for (unsigned byte = 0; byte < cache->byte_count; byte++)
             for (unsigned value = 0; value < BYTE_VALUES; value++)
                 cache->index[byte][value] |=
-                    (uint32_t)__builtin_parity(value & (shape->index_masks[bit] >> 8 * byte & 0xff))
-                    << bit;
+                    (uint32_t)__builtin_parity(value & (mask >> 8 * byte & 0xff)) << bit;
     }
-    cache->first_byte = all == 0 ? 0 : (unsigned)__builtin_ctzll(all) / 8;
-    cache->byte_end = all == 0 ? 0 : (63 - (unsigned)__builtin_clzll(all)) / 8 + 1;
     return true;
 }
 
