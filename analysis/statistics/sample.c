@@ -1,6 +1,7 @@
 /* Samples and their order statistics. */
 #include "analysis/statistics/sample.h"
 
+#include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
@@ -111,12 +112,28 @@ void pb_median_interval(const double *sorted, size_t count, double probability, 
         *low_out = *high_out;
 }
 
+/* By halving: gsl_cdf_beta_Pinv() finds none for some hundreds of hits and more. */
+static double beta_quantile(double chance, double a, double b)
+{
+    double low = 0.0, high = 1.0;
+
+    while (high - low > DBL_EPSILON) {
+        double middle = (low + high) / 2.0;
+
+        if (gsl_cdf_beta_P(middle, a, b) < chance)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2.0;
+}
+
 void pb_share_interval(double hits, double count, double *low_out, double *high_out)
 {
     double share = hits / count;
 
-    *low_out = fmin(share, gsl_cdf_beta_Pinv(0.025, hits + 0.5, count - hits + 0.5));
-    *high_out = fmax(share, gsl_cdf_beta_Pinv(0.975, hits + 0.5, count - hits + 0.5));
+    *low_out = fmin(share, beta_quantile(0.025, hits + 0.5, count - hits + 0.5));
+    *high_out = fmax(share, beta_quantile(0.975, hits + 0.5, count - hits + 0.5));
 }
 
 double pb_probability_less(const double *a_sorted, size_t a_count, const double *b_sorted,
