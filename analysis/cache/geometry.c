@@ -45,13 +45,6 @@ static bool kind_of(const struct pb_point *point, size_t count, enum pb_chase_ki
     return false;
 }
 
-static enum pb_load_class observe(const struct pb_cache_level *level, double cycles)
-{
-    if (pb_band_holds(level->classes.hit, cycles))
-        return PB_OBSERVED_HIT;
-    return pb_band_holds(level->classes.miss, cycles) ? PB_OBSERVED_MISS : PB_OBSERVED_NEITHER;
-}
-
 static void add_chase(const struct pb_cache_level *level, const struct pb_point *point,
                       enum pb_chase_kind kind, struct pb_cache_chases *chases, unsigned char *seen)
 {
@@ -75,7 +68,7 @@ static void add_chase(const struct pb_cache_level *level, const struct pb_point 
     for (size_t i = 0; i < accesses.count; i++) {
         double cycles = pb_access_cycles(&accesses, i);
 
-        seen[i] = (unsigned char)observe(level, cycles);
+        seen[i] = (unsigned char)pb_classes_observe(&level->classes, cycles);
         /* the added line may lie in a page of its own: slow by more than the cache's miss */
         if (has_added && accesses.index_bytes[i] == added) {
             chase.added_missed |= cycles >= level->classes.miss.low;
@@ -316,7 +309,7 @@ static size_t count_lines(const struct pb_cache_chases *chases, const struct pb_
     for (size_t i = 0; i < chases->count; i++)
         if (chases->items[i].kind == kind && chases->items[i].array_bytes > bytes)
             bytes = chases->items[i].array_bytes;
-    return (size_t)((bytes + geometry->prefetch_bytes) / geometry->line_bytes) + 2;
+    return (size_t)(bytes / geometry->line_bytes) + 2;
 }
 
 static enum pb_status sets_open(const struct pb_geometry *geometry, size_t lines, struct sets *sets,
@@ -353,7 +346,6 @@ static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_
         inverted[last] = pb_geometry_set(geometry, (UINT64_C(2) << last) - step);
     sets->first = first;
     sets->step = step;
-    bytes += geometry->prefetch_bytes;
     memset(sets->lines, 0, 2 * geometry->sets * sizeof(*sets->lines));
     memset(sets->last, 0xff, geometry->sets * sizeof(*sets->last));
     sets->overfull = 0;
@@ -383,114 +375,6 @@ static size_t count_lacking(const struct pb_geometry *geometry, const struct set
     return lacking;
 }
 
-/* Where a chase is: in a line's loads, one after the other. */
-struct visit {
-    uint64_t line, sector; /* numbers */
-    bool has_missed;       /* the line, at its first load */
-    bool is_first;         /* no other sector of it was loaded since */
-};
-
-/*
- * Open loads, and those of them that missed, by what the open load before did: in order, sets that
- * follow each other do alike where the policy draws nothing, so that only changes are news.
- */
-struct coin {
-    size_t open[2], missed[2];
-    bool before;
-};
-
-/*
- * One load. All sectors of a line whose set is overfull are open alike, however long lines are:
- * sets that follow each other behave alike, so that a line of several true ones must gain nothing
- * by it. But the sectors of one visit share its line's outcome, where nothing is prefetched; a
- * first one that alone seems to miss is an outlier of a line that hits.
- */
-static void take_load(const struct pb_geometry *geometry, uint64_t address, bool missed,
-                      bool is_open, struct visit *visit, struct pb_geometry_fit *fit,
-                      struct coin *coin)
-{
-    uint64_t line = quotient(address, geometry->line_bytes);
-    uint64_t sector = quotient(address, geometry->sector_bytes);
-    bool is_same = line == visit->line, is_new = sector != visit->sector;
-
-    if (is_new && is_open) {
-        coin->open[coin->before]++;
-        coin->missed[coin->before] += missed;
-        coin->before = missed;
-    }
-    if (is_new && is_same && visit->has_missed) {
-        fit->misses += !geometry->hides_misses;
-        fit->misses_wrong += !geometry->hides_misses && !missed;
-        visit->has_missed = missed || !visit->is_first;
-        visit->is_first = false;
-    } else if (!is_new || !is_open || (is_same && !geometry->hides_misses)) {
-        fit->hits++;
-        fit->hits_wrong += missed;
-    }
-    if (!is_same)
-        visit->has_missed = visit->is_first = missed;
-    visit->line = line;
-    visit->sector = sector;
-}
-
-/* The loads of a pass, sets[] filled; missed[] counts those lines of each set. */
-static void score_loads(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
-                        bool all_open, struct sets *sets, struct pb_geometry_fit *fit)
-{
-    struct visit visit = {UINT64_MAX, UINT64_MAX, false, false};
-    struct coin coin = {{0, 0}, {0, 0}, false};
-    uint64_t own = 0;
-
-    for (size_t i = 0; i < chase->count; i++) {
-        uint64_t address = chase->base + chase->offset_bytes[i];
-        bool missed = chase->seen[i] == PB_OBSERVED_MISS, is_new;
-        uint64_t set;
-
-        if (chase->seen[i] == PB_OBSERVED_NEITHER) { /* it may have been a miss */
-            if (!all_open)
-                sets->missed[pb_geometry_set(geometry, address)]++;
-            visit.line = visit.sector = UINT64_MAX;
-            continue;
-        }
-        is_new = quotient(address, geometry->line_bytes) != visit.line;
-        if (!all_open && is_new)
-            own = pb_geometry_set(geometry, address);
-        set = all_open ? 0 : own;
-        sets->missed[set] += is_new && missed;
-        take_load(geometry, address, missed, all_open || sets->lines[set] > geometry->ways, &visit,
-                  fit, &coin);
-    }
-    for (size_t i = 0; i < 2; i++)
-        fit->open += log_beta_binomial((double)coin.missed[i], (double)coin.open[i], 1.0, 1.0);
-}
-
-static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
-                        struct sets *sets, struct pb_geometry_fit *fit)
-{
-    bool is_whole = chase->kind == PB_CHASE_SWEEP;
-    bool all_open = !is_whole || geometry->index == PB_INDEX_UNKNOWN;
-    size_t lacking;
-
-    if (is_whole)
-        fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, sets);
-    if (is_whole && !all_open && sets->overfull == 0) {
-        fit->hits += chase->count;
-        fit->hits_wrong += chase->misses;
-        return;
-    }
-    score_loads(chase, geometry, all_open, sets, fit);
-    if (!is_whole || (all_open && geometry->sets > 1))
-        return;
-    if (geometry->hides_misses && chase->misses > 0)
-        return; /* what is lacking may have been prefetched */
-    lacking = count_lacking(geometry, sets);
-    if (chase->in_pieces && chase->misses > 0 && lacking > 0)
-        lacking = 1; /* each is another run: the same line may miss in all or in none */
-    fit->lacking += lacking;
-}
-
-enum { CONFLICTS_MAX = 320 };
-
 /* Open loads that miss at one rate, and those of them that missed. */
 struct rate {
     size_t open, missed;
@@ -500,15 +384,19 @@ struct rate {
 enum { RANKS_MAX = 256, NO_RANK = RANKS_MAX };
 
 /*
- * Open loads of conflicts. Either all of them miss at one rate, as victims are drawn, or each rank
- * in the pass over their set at its own: to a policy that draws nothing all sets and all passes are
- * alike, so that it always loses the same ranks. Both are as likely before, and every rate is
- * integrated out.
+ * Open loads. Either all of them miss at one rate, as victims are drawn, or each rank in the pass
+ * over their set at its own: to a policy that draws nothing all sets and all passes are alike, so
+ * that it always loses the same ranks. Both are as likely before, and every rate is integrated out.
+ * Sets of more than one line too many have rates of their own. In order, sets that follow each
+ * other do alike, too, so that only changes are news: each rate is that of loads behind one that
+ * did the same.
  */
+enum { EXCESSES = 2, KINDS = 2 * EXCESSES };
 
 struct pool {
-    struct rate by_rank[RANKS_MAX + 1];
-    struct rate elsewhere; /* in sets that the array overfills by itself */
+    struct rate by_rank[RANKS_MAX + 1][KINDS]; /* by the excess, and what the load before did */
+    struct rate elsewhere;                     /* in sets that the array overfills by itself */
+    bool before;
 };
 
 static double log_of_rate(struct rate rate)
@@ -520,15 +408,18 @@ static double log_of_rate(struct rate rate)
 
 static double log_of_pool(const struct pool *pool)
 {
-    struct rate all = {0, 0};
-    double by_rank = 0.0, alike;
+    double by_rank = 0.0, alike = 0.0;
 
-    for (size_t i = 0; i <= NO_RANK; i++) {
-        all.open += pool->by_rank[i].open;
-        all.missed += pool->by_rank[i].missed;
-        by_rank += log_of_rate(pool->by_rank[i]);
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        struct rate all = {0, 0};
+
+        for (size_t i = 0; i <= NO_RANK; i++) {
+            all.open += pool->by_rank[i][kind].open;
+            all.missed += pool->by_rank[i][kind].missed;
+            by_rank += log_of_rate(pool->by_rank[i][kind]);
+        }
+        alike += log_of_rate(all);
     }
-    alike = log_of_rate(all);
     return log_of_rate(pool->elsewhere) + pb_add_likelihoods(alike, by_rank) - log(2.0);
 }
 
@@ -541,42 +432,19 @@ static uint64_t sectors_each(const struct pb_cache_chase *chase, const struct pb
     return geometry->line_bytes > step ? geometry->line_bytes / step : 1;
 }
 
-/* The sets that the added line overfills, and with it what is prefetched behind it. */
-struct set_conflicts {
-    uint64_t set[CONFLICTS_MAX];
-    size_t count;
-    uint64_t lacking; /* misses that the added line must cause */
-    bool is_shown;    /* of one of them: the array alone does not overfill it */
+/* The set of the added line, and how many lines it then has too many; 0: it has room. */
+struct conflict {
+    uint64_t set, excess;
 };
 
-static void find_conflicts(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
-                           const struct sets *sets, struct set_conflicts *conflicts)
+static struct conflict find_conflict(const struct pb_cache_chase *chase,
+                                     const struct pb_geometry *geometry, const struct sets *sets)
 {
     uint64_t line = geometry->line_bytes, end = (chase->base + chase->array_bytes - 1) / line;
+    uint64_t set = pb_geometry_set(geometry, chase->added);
+    uint64_t filled = sets->lines[set] + (chase->added / line > end);
 
-    conflicts->count = 0;
-    conflicts->lacking = 0;
-    conflicts->is_shown = false;
-    for (uint64_t at = chase->added / line * line;
-         at <= chase->added + geometry->prefetch_bytes && conflicts->count < CONFLICTS_MAX;
-         at += line) {
-        uint64_t set = pb_geometry_set(geometry, at);
-        uint64_t filled = sets->lines[set] + (at / line > end);
-
-        if (filled <= geometry->ways)
-            continue;
-        conflicts->set[conflicts->count++] = set;
-        conflicts->lacking += geometry->hides_misses ? 0 : filled - geometry->ways;
-        conflicts->is_shown |= sets->lines[set] <= geometry->ways;
-    }
-}
-
-static bool has_conflict(const struct set_conflicts *conflicts, uint64_t set)
-{
-    for (size_t i = 0; i < conflicts->count; i++)
-        if (conflicts->set[i] == set)
-            return true;
-    return false;
+    return (struct conflict){set, filled > geometry->ways ? filled - geometry->ways : 0};
 }
 
 /* Does each load of a line have a rank, or do its sectors share the line's outcome? */
@@ -657,6 +525,125 @@ static size_t rank_of(const struct pb_cache_chase *chase, const struct pb_geomet
     return rank;
 }
 
+/* Where a chase is: in a line's loads, one after the other. */
+struct visit {
+    uint64_t line, sector; /* numbers */
+    bool has_missed;       /* the line, at its first load */
+    bool is_first;         /* no other sector of it was loaded since */
+    struct rate *rate;     /* of its first load, where that is open */
+};
+
+/*
+ * One load; `open`: its rates where it is open, by what the open load before did. All sectors of a
+ * line whose set is overfull are open alike, however long lines are: sets that follow each other
+ * behave alike, so that a line of several true ones must gain nothing by it. But the sectors of one
+ * visit share its line's outcome, where nothing is prefetched; a first one that alone seems to miss
+ * is an outlier of a line that hits.
+ */
+static void take_load(const struct pb_geometry *geometry, uint64_t address, bool missed,
+                      struct rate *open, struct visit *visit, struct pool *pool,
+                      struct pb_geometry_fit *fit)
+{
+    uint64_t line = quotient(address, geometry->line_bytes);
+    uint64_t sector = quotient(address, geometry->sector_bytes);
+    bool is_same = line == visit->line, is_new = sector != visit->sector, is_open = open != NULL;
+    bool was_outlier = is_new && is_same && !missed && visit->has_missed && visit->is_first &&
+                       !geometry->hides_misses;
+
+    if (was_outlier) {
+        visit->rate->missed--;
+        pool->before = visit->has_missed = false;
+        fit->hits++;
+        fit->hits_wrong++;
+    }
+    if (is_new && is_open && (!is_same || geometry->hides_misses)) {
+        visit->rate = &open[pool->before];
+        visit->rate->open++;
+        visit->rate->missed += missed;
+        pool->before = missed;
+    }
+    if (is_new && is_same && visit->has_missed) {
+        fit->misses += !geometry->hides_misses;
+        fit->misses_wrong += !geometry->hides_misses && !missed;
+        visit->is_first = false;
+    } else if (!is_new || !is_open || (is_same && !geometry->hides_misses)) {
+        fit->hits++;
+        fit->hits_wrong += missed;
+    }
+    if (!is_same)
+        visit->has_missed = visit->is_first = missed && is_open;
+    visit->line = line;
+    visit->sector = sector;
+}
+
+/* The rates of a load where its set, which is told, is overfull; else NULL. */
+static struct rate *open_rates(const struct pb_cache_chase *chase,
+                               const struct pb_geometry *geometry, const struct sets *sets,
+                               uint64_t address, struct pool *pool, uint64_t *set_out)
+{
+    uint64_t set = *set_out = pb_geometry_set(geometry, address);
+
+    if (sets->lines[set] <= geometry->ways)
+        return NULL;
+    return &pool->by_rank[rank_of(chase, geometry, sets, set, address, NULL)]
+                         [sets->lines[set] == geometry->ways + 1 ? 0 : EXCESSES];
+}
+
+/* The loads of a pass, sets[] filled; missed[] counts those lines of each set. */
+static void score_loads(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                        bool all_open, struct sets *sets, struct pb_geometry_fit *fit)
+{
+    struct visit visit = {.line = UINT64_MAX, .sector = UINT64_MAX};
+    struct pool pool = {.before = false};
+    struct rate *open = NULL;
+    uint64_t set = 0;
+
+    for (size_t i = 0; i < chase->count; i++) {
+        uint64_t address = chase->base + chase->offset_bytes[i];
+        bool missed = chase->seen[i] == PB_OBSERVED_MISS, is_new;
+
+        if (chase->seen[i] == PB_OBSERVED_NEITHER) { /* it may have been a miss */
+            if (!all_open)
+                sets->missed[pb_geometry_set(geometry, address)]++;
+            visit.line = visit.sector = UINT64_MAX;
+            continue;
+        }
+        is_new = quotient(address, geometry->line_bytes) != visit.line;
+        if (all_open)
+            open = pool.by_rank[NO_RANK];
+        else if (is_new || geometry->hides_misses)
+            open = open_rates(chase, geometry, sets, address, &pool, &set);
+        sets->missed[set] += is_new && missed;
+        take_load(geometry, address, missed, open, &visit, &pool, fit);
+    }
+    fit->open += log_of_pool(&pool);
+}
+
+static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                        struct sets *sets, struct pb_geometry_fit *fit)
+{
+    bool is_whole = chase->kind == PB_CHASE_SWEEP;
+    bool all_open = !is_whole || geometry->index == PB_INDEX_UNKNOWN;
+    size_t lacking;
+
+    if (is_whole)
+        fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, sets);
+    if (is_whole && !all_open && sets->overfull == 0) {
+        fit->hits += chase->count;
+        fit->hits_wrong += chase->misses;
+        return;
+    }
+    score_loads(chase, geometry, all_open, sets, fit);
+    if (!is_whole || (all_open && geometry->sets > 1))
+        return;
+    if (geometry->hides_misses && chase->misses > 0)
+        return; /* what is lacking may have been prefetched */
+    lacking = count_lacking(geometry, sets);
+    if (chase->in_pieces && chase->misses > 0 && lacking > 0)
+        lacking = 1; /* each is another run: the same line may miss in all or in none */
+    fit->lacking += lacking;
+}
+
 /*
  * The lines of an array in sets that it overfills by itself, but for those that are background,
  * whose misses are left out.
@@ -681,7 +668,7 @@ static size_t count_overfull(const struct pb_cache_chases *chases,
 
 /* The open loads of a pass: of sets that the added line overfills, or the array by itself. */
 static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
-                         const struct sets *sets, const struct set_conflicts *conflicts,
+                         const struct sets *sets, const struct conflict *conflict,
                          struct pool *pool)
 {
     uint64_t each = sectors_each(chase, geometry);
@@ -689,18 +676,18 @@ static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geo
     size_t elsewhere = sets->open_lines, open = 0;
 
     if (geometry->index == PB_INDEX_UNKNOWN) {
-        pool->by_rank[NO_RANK].open += chase->count - 1;
+        pool->by_rank[NO_RANK][0].open += chase->count - 1;
         return chase->count - 1;
     }
-    for (size_t i = 0; i < conflicts->count; i++) {
-        size_t lines = sets->lines[conflicts->set[i]];
-        bool ranked = has_ranks(chase, geometry, sets, conflicts->set[i]);
+    if (conflict->excess > 0) {
+        size_t lines = sets->lines[conflict->set];
+        bool ranked = has_ranks(chase, geometry, sets, conflict->set);
 
         if (!ranked)
-            pool->by_rank[NO_RANK].open += lines * each;
+            pool->by_rank[NO_RANK][0].open += lines * each;
         for (size_t rank = 0; ranked && rank * of_rank < lines * each; rank++)
-            pool->by_rank[rank].open += of_rank;
-        open += lines * each;
+            pool->by_rank[rank][0].open += of_rank;
+        open = lines * each;
         if (lines > geometry->ways)
             elsewhere -= lines < elsewhere ? lines : elsewhere;
     }
@@ -708,34 +695,35 @@ static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geo
     return open + elsewhere * each;
 }
 
-/* sets[] hold the array's lines. */
+/* sets[] hold the array's lines; *background counts misses that only background explains. */
 static void score_conflict(const struct pb_cache_chases *chases, const struct pb_cache_chase *chase,
                            const struct pb_geometry *geometry, const struct sets *sets,
-                           struct pool *pool, struct pb_geometry_fit *fit)
+                           struct pool *pool, size_t *background, struct pb_geometry_fit *fit)
 {
     bool all_open = geometry->index == PB_INDEX_UNKNOWN;
     bool by_line = !chase->is_shuffled && !geometry->hides_misses;
     size_t lines = 0;
     uint64_t before = UINT64_MAX, each = sectors_each(chase, geometry);
-    struct set_conflicts conflicts;
+    struct conflict conflict = find_conflict(chase, geometry, sets);
     struct turns turns;
     size_t open, missed = 0, other = 0;
 
     turns.set = UINT64_MAX; /* its places are not to be cleared */
     turns.count = 0;
-    find_conflicts(chase, geometry, sets, &conflicts);
-    open = count_open(chase, geometry, sets, &conflicts, pool);
+    open = count_open(chase, geometry, sets, &conflict, pool);
     for (size_t i = 0; i < chase->misses; i++) {
         uint64_t address = chases->missing[chase->first_missing + i];
         uint64_t line = quotient(address, geometry->line_bytes);
         uint64_t set = pb_geometry_set(geometry, address);
-        bool is_own = all_open || has_conflict(&conflicts, set);
+        bool is_own = all_open || (conflict.excess > 0 && set == conflict.set);
         bool is_open = is_own || sets->lines[set] > geometry->ways;
         struct rate *rate;
 
-        if (!is_own && pb_cache_chases_is_background(chases, address))
+        if (!is_own && pb_cache_chases_is_background(chases, address)) {
+            (*background)++;
             continue;
-        rate = is_own ? &pool->by_rank[rank_of(chase, geometry, sets, set, address, &turns)]
+        }
+        rate = is_own ? pool->by_rank[rank_of(chase, geometry, sets, set, address, &turns)]
                       : &pool->elsewhere;
         other += !is_open;
         fit->elsewhere += is_open && !is_own;
@@ -748,12 +736,12 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
         fit->misses += lines * each - lines;
         fit->misses_wrong += lines * each > missed + each ? lines * each - missed - each : 0;
     }
-    fit->conflicts += conflicts.is_shown;
+    fit->conflicts += conflict.excess > 0 && sets->lines[conflict.set] <= geometry->ways;
     fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
     fit->hits_wrong += other;
-    if (!all_open && conflicts.lacking > lines + chase->added_missed)
-        fit->lacking += conflicts.lacking - lines - chase->added_missed;
-    if (!all_open && conflicts.count == 0 && chase->added_missed) {
+    if (!all_open && !geometry->hides_misses && conflict.excess > lines + chase->added_missed)
+        fit->lacking += conflict.excess - lines - chase->added_missed;
+    if (!all_open && conflict.excess == 0 && chase->added_missed) {
         fit->hits++;
         fit->hits_wrong++;
     }
@@ -765,7 +753,7 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
                                  struct pb_error *err)
 {
     const struct pb_cache_chase *filled = NULL;
-    size_t seen = 0;
+    size_t seen = 0, background = 0;
     struct pool pools[2] = {{.elsewhere = {0, 0}}}; /* in order, and in a drawn order */
     struct sets sets;
     enum pb_status status = sets_open(geometry, count_lines(chases, geometry, kind), &sets, err);
@@ -785,10 +773,13 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
             sets.open_lines = count_overfull(chases, geometry, &sets);
         }
         filled = chase;
-        score_conflict(chases, chase, geometry, &sets, &pools[chase->is_shuffled], fit);
+        score_conflict(chases, chase, geometry, &sets, &pools[chase->is_shuffled], &background,
+                       fit);
     }
     for (size_t i = 0; i < 2 && kind == PB_CHASE_CONFLICT; i++)
         fit->open += log_of_pool(&pools[i]);
+    if (kind == PB_CHASE_CONFLICT && seen > 0) /* such a line is an exception */
+        fit->open += log(PB_EXCEPTION) * (double)background * (double)every / (double)seen;
     if (status == PB_OK)
         free(sets.lines);
     return status;

@@ -1,7 +1,6 @@
 /*
- * What a set-associative cache is, as one hypothesis: line, sector, sets, ways, index and how
- * far it prefetches. And how likely every recorded access is, if the
- * cache is that.
+ * What a set-associative cache is, as one hypothesis: line, sector, sets, ways and index. And how
+ * likely every recorded access is, if the cache is that.
  *
  * A hypothesis divides the loads of a chase in steady state into three kinds:
  *   hit    the line's set has no more lines than ways, or the sector was loaded just before
@@ -24,8 +23,6 @@
 
 #include "analysis/cache/level.h"
 
-enum pb_load_class { PB_OBSERVED_HIT, PB_OBSERVED_MISS, PB_OBSERVED_NEITHER };
-
 enum pb_chase_kind {
     PB_CHASE_SWEEP,    /* a whole pass over an array, by one stride */
     PB_CHASE_PART,     /* a part of one: only neighbouring loads say something */
@@ -40,7 +37,7 @@ struct pb_cache_chase {
     uint64_t added;               /* its address */
     uint64_t far_bit;             /* the single bit of its offset that no other line has, or 0 */
     const uint64_t *offset_bytes; /* [count] */
-    const unsigned char *seen;    /* [count] enum pb_load_class */
+    const unsigned char *seen;    /* [count] enum pb_observed */
     const uint32_t *place; /* in the pass, of the array's lines by stride; NULL: in their order */
     size_t count, misses;  /* of a conflict, without the added line's */
     size_t background;     /* of the misses: of lines that miss whatever is added */
@@ -84,8 +81,7 @@ enum pb_geometry_index {
 
 struct pb_geometry {
     uint64_t line_bytes, sector_bytes;
-    uint64_t prefetch_bytes; /* behind what misses while sets are overfull */
-    bool hides_misses;       /* what should miss may have been prefetched */
+    bool hides_misses; /* what should miss may have been prefetched */
     enum pb_geometry_index index;
     uint64_t sets, ways;
     uint64_t masks[PB_GEOMETRY_MASKS_MAX];

@@ -165,16 +165,28 @@ static void span_arrays(const struct scene *scene, uint64_t *least_out, uint64_t
     }
 }
 
-/* Misses of conflicts over arrays of at most so many bytes. */
-static size_t count_misses(const struct scene *scene, uint64_t most_bytes)
+/* Misses that a hypothesis says something of: of conflicts, and where asked of sweeps. */
+static size_t count_misses(const struct scene *scene, bool with_sweeps)
 {
     size_t misses = 0;
 
-    for (size_t i = 0; i < scene->chases.count; i++)
-        if (scene->chases.items[i].kind == PB_CHASE_CONFLICT &&
-            scene->chases.items[i].array_bytes <= most_bytes)
-            misses += scene->chases.items[i].misses - scene->chases.items[i].background;
+    for (size_t i = 0; i < scene->chases.count; i++) {
+        const struct pb_cache_chase *chase = &scene->chases.items[i];
+
+        if (chase->array_bytes <= scene->most_bytes &&
+            (chase->kind == PB_CHASE_CONFLICT || (with_sweeps && chase->kind == PB_CHASE_SWEEP)))
+            misses += chase->misses - chase->background;
+    }
     return misses;
+}
+
+/* Misses that are explained, of those that there are or are said to lack. */
+static size_t count_explained(const struct pb_geometry_fit *fit, size_t misses, size_t *all_out)
+{
+    size_t wrong = fit->hits_wrong + fit->misses_wrong + fit->lacking + fit->elsewhere;
+
+    *all_out = misses + fit->lacking;
+    return *all_out > wrong ? *all_out - wrong : 0;
 }
 
 /*
@@ -185,12 +197,13 @@ static size_t count_misses(const struct scene *scene, uint64_t most_bytes)
 static enum pb_status find_store(struct scene *scene, uint64_t least, struct pb_error *err)
 {
     struct pb_geometry_fit fit = {.open = 0.0};
-    size_t wrong, misses = count_misses(scene, UINT64_MAX);
+    size_t explained, all;
     enum pb_status status = pb_geometry_score(&scene->chases, &scene->hypotheses.items[0].geometry,
                                               PB_CHASE_CONFLICT, UINT64_MAX, 1, &fit, err);
 
-    wrong = fit.hits_wrong + fit.misses_wrong + fit.lacking;
-    scene->most_bytes = (double)wrong > (1.0 - PB_MOST) * (double)misses ? least : UINT64_MAX;
+    explained = count_explained(&fit, count_misses(scene, false), &all);
+    if ((double)explained < PB_MOST * (double)all)
+        scene->most_bytes = least;
     return status;
 }
 
@@ -211,6 +224,7 @@ static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
         hypothesis->fit = (struct pb_geometry_fit){.open = 0.0};
         hypothesis->log_likelihood = hypothesis->log_prior;
         status = add_score(scene, hypothesis, PB_CHASE_CONFLICT, every, err);
+        hypothesis->conflicts = hypothesis->fit;
         if (status == PB_OK)
             status = add_score(scene, hypothesis, PB_CHASE_SWEEP, 1, err);
     }
@@ -237,7 +251,7 @@ static bool are_sets_alike(const struct pb_geometry *a, const struct pb_geometry
 {
     if (a->index == PB_INDEX_UNKNOWN || b->index == PB_INDEX_UNKNOWN || a->sets != b->sets ||
         (a->sets & (a->sets - 1)) != 0 || a->sector_bytes != b->sector_bytes ||
-        a->prefetch_bytes != b->prefetch_bytes || pb_geometry_bytes(a) != pb_geometry_bytes(b))
+        pb_geometry_bytes(a) != pb_geometry_bytes(b))
         return false;
     for (size_t i = 0; (uint64_t)1 << i < a->sets; i++)
         if (mask_of(a, i) != mask_of(b, i))
@@ -245,48 +259,11 @@ static bool are_sets_alike(const struct pb_geometry *a, const struct pb_geometry
     return true;
 }
 
-/* The same sets with lines of twice the length; false: an address bit of the index is in between.
- */
-static bool lengthen_lines(struct pb_geometry *geometry)
+/* Does a hypothesis predict what one of this likelihood does, but for its prior? */
+static bool predicts_same(const struct pb_hypothesis *hypothesis, double likelihood)
 {
-    bool is_modulo = geometry->index == PB_INDEX_XOR;
-
-    if (geometry->ways % 2 != 0 || (geometry->index == PB_INDEX_MODULO && geometry->sets > 1))
-        return false;
-    geometry->line_bytes *= 2;
-    geometry->ways /= 2;
-    for (size_t i = 0; i < geometry->mask_count; i++) {
-        if ((geometry->masks[i] & (geometry->line_bytes - 1)) != 0)
-            return false;
-        is_modulo &= geometry->masks[i] == geometry->line_bytes << i;
-    }
-    if (is_modulo) {
-        geometry->index = PB_INDEX_MODULO;
-        geometry->mask_count = 0;
-    }
-    return true;
-}
-
-/* Adds longer lines than were proposed, as long as they predict what the likeliest does. */
-static enum pb_status add_longer_lines(struct scene *scene, struct pb_error *err)
-{
-    struct pb_hypothesis longer = scene->hypotheses.items[0];
-    double likelihood = pb_geometry_log_likelihood(&longer.fit);
-    enum pb_status status = PB_OK;
-
-    while (status == PB_OK && longer.geometry.index != PB_INDEX_UNKNOWN &&
-           lengthen_lines(&longer.geometry)) {
-        struct pb_hypotheses one = {&longer, 1, 1};
-        struct scene alone = *scene;
-
-        alone.hypotheses = one;
-        status = score_finalists(&alone, err);
-        if (status != PB_OK ||
-            fabs(pb_geometry_log_likelihood(&longer.fit) - likelihood) >= PB_SAME_PREDICTION)
-            break;
-        status = pb_hypotheses_add(&scene->hypotheses, &longer, err);
-    }
-    return status;
+    return PB_CACHE_INDEPENDENCE * fabs(pb_geometry_log_likelihood(&hypothesis->fit) - likelihood) <
+           PB_SAME_PREDICTION;
 }
 
 /*
@@ -308,8 +285,7 @@ static void join_rivals(struct scene *scene)
         const struct pb_hypothesis *other = &all->items[i];
         const struct pb_geometry *geometry = &other->geometry;
 
-        if (!are_sets_alike(&best.geometry, geometry) ||
-            fabs(pb_geometry_log_likelihood(&other->fit) - likelihood) >= PB_SAME_PREDICTION) {
+        if (!are_sets_alike(&best.geometry, geometry) || !predicts_same(other, likelihood)) {
             all->items[kept++] = *other;
             continue;
         }
@@ -386,8 +362,6 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
     if (status == PB_OK)
         status = score_finalists(scene, err);
     sort(hypotheses);
-    if (status == PB_OK)
-        status = add_longer_lines(scene, err);
     join_setless(hypotheses);
     if (status == PB_OK)
         join_rivals(scene);
@@ -474,20 +448,6 @@ static bool is_open(const struct pb_hypotheses *hypotheses,
     return is_other;
 }
 
-/* Misses that the best hypothesis explains, and all of them. */
-static void count_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
-{
-    const struct pb_geometry_fit *fit = &scene->hypotheses.items[0].fit;
-    size_t wrong = fit->hits_wrong + fit->misses_wrong + fit->lacking + fit->elsewhere;
-
-    *all_out = fit->lacking;
-    for (size_t i = 0; i < scene->chases.count; i++)
-        if (scene->chases.items[i].kind != PB_CHASE_PART &&
-            scene->chases.items[i].array_bytes <= scene->most_bytes)
-            *all_out += scene->chases.items[i].misses - scene->chases.items[i].background;
-    *explained_out = *all_out > wrong ? *all_out - wrong : 0;
-}
-
 /* Bits that single pairs show are believed where noise makes so few pairs that none of them is. */
 static bool is_noise_rare(const struct scene *scene, size_t thin)
 {
@@ -553,7 +513,7 @@ static void state_size(const struct pb_case *at, const struct scene *scene, doub
 
     if (size == NULL)
         return;
-    if (scene->most_bytes == UINT64_MAX && best->prefetch_bytes == 0)
+    if (scene->most_bytes == UINT64_MAX)
         state_number(size, &scene->hypotheses, pb_geometry_bytes, agreement, method);
     else if (size->kind == PB_VALUE_NUMBER && bytes > size->numbers[0].high)
         pb_parameter_widen(size, size->numbers[0].low, bytes, "what the sets could hold");
@@ -585,7 +545,7 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
     char method[PB_MESSAGE_LENGTH];
     double agreement;
 
-    count_explained(scene, &explained, &all);
+    explained = count_explained(&hypotheses->items[0].fit, count_misses(scene, true), &all);
     pb_votes_add_share(&votes, explained, all, PB_PIECES_MAX);
     agreement = pb_votes_confidence(&votes);
     snprintf(
@@ -631,20 +591,30 @@ static bool are_most_passes_full(const struct scene *scene, uint64_t sets)
 }
 
 /*
- * Does the best hypothesis explain what misses? One set explains anything that misses, and sets
- * that no added line overfills show nothing of their index.
+ * Does the best hypothesis explain what misses, and are the added lines' conflicts seen? A cache
+ * that is too small explains any sweep. One set explains anything that misses, and sets that no
+ * added line overfills show nothing of their index.
  */
 static bool is_explained(const struct scene *scene, size_t *explained_out, size_t *all_out)
 {
-    const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
+    const struct pb_hypothesis *best = &scene->hypotheses.items[0];
+    size_t in_conflicts, of_conflicts;
 
-    count_explained(scene, explained_out, all_out);
-    if (best->sets == 0 || *all_out == 0 ||
-        pb_geometry_is_contradicted(&scene->hypotheses.items[0].fit))
+    *explained_out = count_explained(&best->fit, count_misses(scene, true), all_out);
+    in_conflicts = count_explained(&best->conflicts, count_misses(scene, false), &of_conflicts);
+    if (best->geometry.sets == 0 || *all_out == 0 || pb_geometry_is_contradicted(&best->fit) ||
+        pb_geometry_is_contradicted(&best->conflicts))
         return false;
-    if ((double)*explained_out < PB_MOST * (double)*all_out)
+    /* one set of all lines that fit says no more than that any line may displace any other one */
+    if ((best->geometry.sets > 1 ||
+         pb_geometry_bytes(&best->geometry) != scene->hints.fits_bytes) &&
+        share_of(&scene->hypotheses, sets_of, 0) >= PB_POSSIBLE_SHARE)
         return false;
-    return best->ways <= PB_CACHE_WAYS_MOST || are_most_passes_full(scene, best->sets);
+    if ((double)*explained_out < PB_MOST * (double)*all_out ||
+        (double)in_conflicts < PB_MOST * (double)best->conflicts.conflicts)
+        return false;
+    return best->geometry.ways <= PB_CACHE_WAYS_MOST ||
+           are_most_passes_full(scene, best->geometry.sets);
 }
 
 /*
@@ -710,10 +680,12 @@ static size_t add_places(const struct pb_cache_chase *chase, const struct pb_geo
     return count;
 }
 
-static enum pb_status list_places(const struct pb_cache_chases *chases,
-                                  const struct pb_geometry_hints *hints, struct places *places_out,
+/* Of chases that miss more often than noise makes hits look like it. */
+static enum pb_status list_places(const struct scene *scene, struct places *places_out,
                                   struct pb_error *err)
 {
+    const struct pb_cache_chases *chases = &scene->chases;
+    const struct pb_geometry_hints *hints = &scene->hints;
     struct place *places = malloc((count_loads(chases) + 1) * sizeof(*places));
     size_t count = 0, kept = 0, of_place = 0;
     uint64_t last = 0, unit = UINT64_MAX;
@@ -722,7 +694,10 @@ static enum pb_status list_places(const struct pb_cache_chases *chases,
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places",
                        count_loads(chases));
     for (size_t i = 0; i < chases->count; i++) {
-        if (chases->items[i].kind == PB_CHASE_CONFLICT)
+        struct pb_tally tally = {chases->items[i].count, 0, chases->items[i].misses};
+
+        if (chases->items[i].kind == PB_CHASE_CONFLICT ||
+            !pb_tally_exceeds(&tally, &scene->background))
             continue;
         unit = least(unit, most(hints->sector_bytes, chases->items[i].stride_bytes));
         count += add_places(&chases->items[i], hints, places + count);
@@ -745,23 +720,6 @@ static enum pb_status list_places(const struct pb_cache_chases *chases,
     }
     *places_out = (struct places){places, kept, unit};
     return PB_OK;
-}
-
-/* Do passes show no more misses than spikes make of hits? */
-static bool are_misses_noise(const struct scene *scene)
-{
-    struct pb_tally seen = {0, 0, 0};
-
-    for (size_t i = 0; i < scene->chases.count; i++) {
-        const struct pb_cache_chase *chase = &scene->chases.items[i];
-
-        for (size_t k = 0; k < chase->count && chase->kind != PB_CHASE_CONFLICT; k++) {
-            seen.accesses++;
-            seen.hits += chase->seen[k] == PB_OBSERVED_HIT;
-            seen.misses += chase->seen[k] == PB_OBSERVED_MISS;
-        }
-    }
-    return pb_tally_surprise(&seen, &scene->background) > PB_MISSES_BY_CHANCE;
 }
 
 /*
@@ -833,7 +791,6 @@ static enum pb_status count_lacking(const struct scene *scene, uint64_t line, si
     const struct pb_geometry geometry = {
         .line_bytes = line,
         .sector_bytes = line,
-        .prefetch_bytes = scene->hints.prefetch_bytes,
         .hides_misses = scene->fetch.prefetch_bytes > 0,
         .index = PB_INDEX_UNKNOWN,
         .sets = 1,
@@ -958,20 +915,18 @@ static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *s
     struct pb_hypotheses lines = {NULL, 0, 0};
     struct places places = {NULL, 0, 0};
     bool is_sector_open = scene->hints.prefetch_bytes > 0;
-    enum pb_status status = list_places(&scene->chases, &scene->hints, &places, err);
+    enum pb_status status = list_places(scene, &places, err);
 
     if (status == PB_OK && places.count <= PB_FEW && scene->hints.prefetch_bytes > 0) {
         free(places.items); /* some prefetch at first use only */
         places.items = NULL;
         scene->hints.prefetch_bytes = 0;
-        status = list_places(&scene->chases, &scene->hints, &places, err);
+        status = list_places(scene, &places, err);
     }
     shortest = most(sector, places.unit);
     if (status == PB_OK)
         status = list_lines(scene, &places, shortest, &lines, &bound, err);
     line = lines.count > 0 ? lines.items[0].geometry.line_bytes : 0;
-    if (line == shortest && are_misses_noise(scene))
-        places.count = 0; /* all places are multiples of it */
     if (status == PB_OK && (places.count <= PB_FEW || line == 0)) {
         state_line_of_strides(answer, places.count, shortest, bound, is_sector_open);
     } else if (status == PB_OK) {
@@ -1065,7 +1020,7 @@ static void bound_full_miss_by_prefetch(const struct pb_case *at, const struct s
 struct levels {
     struct pb_cache_level items[SOURCES];
     bool has[SOURCES];
-    double miss_low; /* the least that a miss takes in any of them */
+    double miss_low; /* the least that what surely misses takes in any of them */
 };
 
 static enum pb_status open_levels(const struct pb_case *at, struct levels *levels,
@@ -1089,7 +1044,8 @@ static enum pb_status open_levels(const struct pb_case *at, struct levels *level
         last = status != PB_OK ? status : last;
         if (status != PB_OK)
             continue;
-        levels->miss_low = fmin(levels->miss_low, levels->items[i].classes.miss.low);
+        levels->miss_low = fmin(levels->miss_low, fmax(levels->items[i].classes.miss.low,
+                                                       levels->items[i].between_cycles));
         any = true;
     }
     return any ? PB_OK : last;

@@ -44,22 +44,30 @@ static enum pb_status check_cached(struct pb_cache_level *level, struct pb_error
     return status;
 }
 
-/* Share of a point's accesses above `cycles`. */
+/* Share of a point's accesses above `cycles`, less so many standard deviations; counts them. */
 static double slow_share(const struct pb_series *series, const struct pb_point *point,
-                         double cycles)
+                         double cycles, double sigmas, struct pb_tally *all)
 {
     struct pb_accesses accesses = pb_point_accesses(series, point);
     size_t slow = 0;
 
     for (size_t i = 0; i < accesses.count; i++)
         slow += pb_access_cycles(&accesses, i) > cycles;
-    return accesses.count == 0 ? 0.0 : (double)slow / (double)accesses.count;
+    all->accesses += accesses.count;
+    all->misses += slow;
+    return accesses.count == 0
+               ? 0.0
+               : fmax(0.0, (double)slow - sigmas * sqrt((double)slow)) / (double)accesses.count;
 }
 
-/* A chase that went on after the cache had filled. */
+/*
+ * A chase that went on after the cache had filled. In a drawn order hits pay for translations that
+ * they find in order.
+ */
 static bool is_steady(const struct pb_point *point)
 {
-    static const char *const others[] = {"reference", "miss", "cold", "backward"};
+    static const char *const others[] = {"reference", "miss", "cold", "backward",
+                                         "conflict_shuffled"};
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (strncmp(point->phase, others[i], PB_NAME_LENGTH) == 0)
@@ -67,27 +75,48 @@ static bool is_steady(const struct pb_point *point)
     return true;
 }
 
-/* The accesses of the chases that are slow most often, or nearly so. */
+/* The largest share of slow accesses of a steady chase. */
+static double slowest_share(const struct pb_cache_level *level, double cycles, double sigmas,
+                            struct pb_tally *all)
+{
+    struct pb_pick pick = {level->way->path, "traced", NULL};
+    const struct pb_point *point;
+    double most = 0.0;
+
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;)
+        if (is_steady(point))
+            most = fmax(most, slow_share(level->series, point, cycles, sigmas, all));
+    return most;
+}
+
+/*
+ * The accesses of the chases that are slow most often, or nearly so. The slowest of short ones may
+ * be so by chance: they count where all chases together are slow more often than hits.
+ */
 static enum pb_status collect_slowest(const struct pb_cache_level *level,
                                       struct pb_sample *slow_out, struct pb_error *err)
 {
     struct pb_pick pick = {level->way->path, "traced", NULL};
     struct pb_sample slow = {NULL, 0, 0};
+    struct pb_tally all = {0, 0, 0}, outliers;
     const struct pb_point *point;
+    double sigmas = PB_SIGMAS, most;
     struct pb_band hit;
-    double most = 0.0;
     enum pb_status status = pb_classes_hit_band(&level->hits, &hit, err);
 
     if (status != PB_OK)
         return status;
-    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;)
-        if (is_steady(point))
-            most = fmax(most, slow_share(level->series, point, hit.high));
+    most = slowest_share(level, hit.high, sigmas, &all);
+    outliers = pb_classes_slower(&level->hits, hit.high);
+    if (most == 0.0 && pb_tally_surprise(&all, &outliers) <= PB_MISSES_BY_CHANCE) {
+        sigmas = 0.0;
+        most = slowest_share(level, hit.high, sigmas, &all);
+    }
     for (size_t at = 0; most > 0.0 && (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
         struct pb_accesses accesses = pb_point_accesses(level->series, point);
 
         if (!is_steady(point) ||
-            slow_share(level->series, point, hit.high) < (1.0 - PB_EXCEPTION) * most)
+            slow_share(level->series, point, hit.high, sigmas, &all) < (1.0 - PB_EXCEPTION) * most)
             continue;
         status = pb_sample_reserve(&slow, accesses.count, err);
         if (status != PB_OK) {
@@ -136,6 +165,8 @@ static bool add_class(struct pb_cache_level *level, const struct pb_sample *samp
         if (!are_misses_slower(level, sample))
             most = level->classes.miss.high;
         classes.miss.low = fmin(classes.miss.low, level->classes.miss.low);
+        classes.fastest_miss_cycles =
+            fmin(classes.fastest_miss_cycles, level->classes.fastest_miss_cycles);
         classes.miss.high = fmax(fmin(classes.miss.high, most), level->classes.miss.high);
     }
     level->classes = classes;
@@ -189,8 +220,11 @@ static enum pb_status classify(struct pb_cache_level *level, struct pb_error *er
         level->past = kept;
         level->next_answers = true;
     }
-    if (level->classified && has_random_chases(level))
+    if (level->classified && has_random_chases(level)) {
         level->classes.miss.high = INFINITY;
+        if (isfinite(miss_low) && level->classes.miss.low < miss_low - 1.0)
+            level->between_cycles = miss_low;
+    }
     return PB_OK;
 }
 
@@ -258,11 +292,5 @@ void pb_level_clear(struct pb_cache_level *level)
 
 struct pb_tally pb_level_background(const struct pb_cache_level *level)
 {
-    struct pb_tally tally = {level->hits.count, 0, 0};
-
-    for (size_t i = 0; i < level->hits.count; i++) {
-        tally.hits += pb_band_holds(level->classes.hit, level->hits.values[i]);
-        tally.misses += pb_band_holds(level->classes.miss, level->hits.values[i]);
-    }
-    return tally;
+    return pb_classes_tally(&level->classes, &level->hits);
 }

@@ -26,6 +26,11 @@ struct pb_cache_level {
     struct pb_sample past;   /* of the reference past the level: what the next one answers in */
     bool next_answers;       /* sooner than misses that were seen: `misses` are of loads past it */
     struct pb_classes classes;
+    /*
+     * In drawn orders, loads slower than hits but faster than those that surely miss: hits without
+     * their translation, or what another cache answers. Misses are slower than this; 0: no such.
+     */
+    double between_cycles;
     bool classified; /* false: nothing in the recording looks like a miss */
 };
 

@@ -28,8 +28,7 @@ static bool are_same(const struct pb_geometry *a, const struct pb_geometry *b)
 {
     return a->index == b->index && a->sets == b->sets && a->ways == b->ways &&
            a->line_bytes == b->line_bytes && a->sector_bytes == b->sector_bytes &&
-           a->prefetch_bytes == b->prefetch_bytes && a->hides_misses == b->hides_misses &&
-           a->mask_count == b->mask_count &&
+           a->hides_misses == b->hides_misses && a->mask_count == b->mask_count &&
            memcmp(a->masks, b->masks, a->mask_count * sizeof(*a->masks)) == 0;
 }
 
@@ -636,8 +635,7 @@ static enum pb_status propose_line(const struct pb_cache_chases *chases, const s
 {
     struct pb_geometry geometry = {.line_bytes = line_bytes,
                                    .sector_bytes = hints->sector_bytes,
-                                   .prefetch_bytes = hints->prefetch_bytes,
-                                   .hides_misses = hints->hides_misses};
+                                   .hides_misses = hints->prefetch_bytes > 0};
     uint64_t lines[LINE_COUNTS];
     size_t count = list_lines(hints, arrays, line_bytes, lines);
     enum pb_status status = PB_OK;
@@ -683,20 +681,11 @@ enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
         for (uint64_t line = least; line <= PB_LINE_MAX && status == PB_OK; line *= 2) {
             struct pb_geometry_hints known = *hints;
 
-            known.hides_misses = hints->prefetch_bytes > 0;
-            uint64_t sector = hints->sector_bytes > 0 ? hints->sector_bytes : least;
-
-            for (; sector <= line && (sector <= SECTOR_MAX || sector == hints->sector_bytes) &&
-                   status == PB_OK;
-                 sector *= 2) {
-                known.sector_bytes = sector;
-                for (int times = 0; times < 1 + 2 * (hints->prefetch_bytes > 0) && status == PB_OK;
-                     times++) { /* some prefetch at first use only, some beyond the cold pass */
-                    known.prefetch_bytes = (uint64_t)times * hints->prefetch_bytes;
-                    status = propose_line(chases, &space, bases, count, &one, &known, line,
-                                          hypotheses, err);
-                }
-                if (hints->sector_bytes > 0)
+            known.sector_bytes = hints->sector_bytes > 0 ? hints->sector_bytes : least;
+            for (; known.sector_bytes <= line && status == PB_OK; known.sector_bytes *= 2) {
+                status =
+                    propose_line(chases, &space, bases, count, &one, &known, line, hypotheses, err);
+                if (hints->sector_bytes > 0 || known.sector_bytes == SECTOR_MAX)
                     break;
             }
         }

@@ -6,7 +6,7 @@
 
 struct pb_hypothesis {
     struct pb_geometry geometry;
-    struct pb_geometry_fit fit;
+    struct pb_geometry_fit fit, conflicts; /* of all chases, and of conflicts alone */
     double log_prior;
     double log_likelihood; /* prior included */
 };
@@ -24,7 +24,6 @@ void pb_hypotheses_clear(struct pb_hypotheses *hypotheses);
 /* What is known before: of the cold passes and of the footprint sweep. */
 struct pb_geometry_hints {
     uint64_t sector_bytes, prefetch_bytes; /* sector 0: not known */
-    bool hides_misses;                     /* something is prefetched */
     uint64_t fits_bytes;                   /* the largest footprint that fits; 0: not known */
 };
 

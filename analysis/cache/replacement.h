@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/statistics/classes.h"
 #include "core/error.h"
 
 enum pb_replacement_policy {
@@ -31,9 +32,6 @@ enum pb_replacement_policy {
 enum { PB_WAYS_MAX = 1024 };
 
 const char *pb_policy_name(enum pb_replacement_policy policy);
-
-/* What an access looked like. */
-enum pb_observed { PB_OBSERVED_HIT, PB_OBSERVED_MISS, PB_OBSERVED_NEITHER };
 
 /* One chase over the lines of a set. */
 struct pb_set_trace {

@@ -72,13 +72,6 @@ static void number_lines(const struct pb_cache_level *level, struct pb_set_chase
     chases->line_count = kept;
 }
 
-static enum pb_observed look(const struct pb_cache_level *level, double cycles)
-{
-    if (pb_band_holds(level->classes.hit, cycles))
-        return PB_OBSERVED_HIT;
-    return pb_band_holds(level->classes.miss, cycles) ? PB_OBSERVED_MISS : PB_OBSERVED_NEITHER;
-}
-
 static void add_chase(const struct pb_cache_level *level, const struct pb_point *point,
                       struct pb_set_chases *chases)
 {
@@ -91,7 +84,8 @@ static void add_chase(const struct pb_cache_level *level, const struct pb_point 
                                         sizeof(address), compare_addresses);
 
         chases->line[first + i] = (uint32_t)(found - chases->address);
-        chases->observed[first + i] = look(level, pb_access_cycles(&chase, i));
+        chases->observed[first + i] =
+            pb_classes_observe(&level->classes, pb_access_cycles(&chase, i));
     }
     chases->access_count += chase.count;
     chases->traces[chases->count++] = (struct pb_set_trace){

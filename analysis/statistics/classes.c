@@ -77,10 +77,42 @@ static void yield_margin(struct pb_classes *classes, const struct pb_sample *ref
         classes->hit.high = (slowest + least) / 2.0;
 }
 
+/* Are there more of a kind than the reference has of it? */
+static bool is_news(const struct pb_mode *mode, size_t accesses, const struct pb_sample *reference)
+{
+    struct pb_tally seen = {accesses, accesses - mode->count, mode->count};
+    struct pb_tally before = {reference->count, 0, 0};
+
+    for (size_t i = 0; i < reference->count; i++)
+        before.misses += pb_band_holds(mode->band, reference->values[i]);
+    before.hits = before.accesses - before.misses;
+    return pb_tally_surprise(&seen, &before) <= PB_MISSES_BY_CHANCE;
+}
+
+/*
+ * Misses look like the bulk of what is slower than hits, and like its fastest kind that outliers of
+ * hits are none of: no noise makes loads faster, but most of them may miss a TLB as well.
+ */
+static void find_misses(const double *sorted, size_t count, size_t accesses,
+                        const struct pb_sample *reference, struct pb_classes *classes)
+{
+    struct pb_mode modes[MODES_MAX];
+    size_t modes_count = pb_modes_find(sorted, count, MODES_MAX, modes), kept = 0;
+
+    for (size_t i = 0; i < modes_count; i++)
+        if (is_news(&modes[i], accesses, reference))
+            modes[kept++] = modes[i];
+    if (kept == 0) /* all of them are, together */
+        kept = modes_count;
+    classes->miss = pb_modes_bulk(modes, kept, bulk_share);
+    classes->miss.low = fmin(classes->miss.low, modes[0].band.low);
+    classes->fastest_miss_cycles = modes[0].median;
+}
+
 enum pb_status pb_classes_find(const struct pb_sample *reference, const struct pb_sample *beyond,
                                struct pb_classes *classes_out, struct pb_error *err)
 {
-    struct pb_classes classes = {{0, 0}, {0, 0}};
+    struct pb_classes classes = {.hit = {0, 0}};
     struct pb_tally outliers, slower;
     struct pb_sample sorted;
     size_t first, end;
@@ -102,11 +134,18 @@ enum pb_status pb_classes_find(const struct pb_sample *reference, const struct p
     pb_sorted_range(sorted.values, sorted.count, classes.hit.high, INFINITY, &first, &end);
     while (first < end && sorted.values[first] <= classes.hit.high)
         first++;
-    classes.miss = bulk_of(sorted.values + first, end - first);
+    find_misses(sorted.values + first, end - first, beyond->count, reference, &classes);
     part(&classes, sorted.values[first]);
     pb_sample_clear(&sorted);
     *classes_out = classes;
     return PB_OK;
+}
+
+enum pb_observed pb_classes_observe(const struct pb_classes *classes, double cycles)
+{
+    if (pb_band_holds(classes->hit, cycles))
+        return PB_OBSERVED_HIT;
+    return pb_band_holds(classes->miss, cycles) ? PB_OBSERVED_MISS : PB_OBSERVED_NEITHER;
 }
 
 struct pb_tally pb_classes_count(const struct pb_classes *classes,
@@ -119,6 +158,17 @@ struct pb_tally pb_classes_count(const struct pb_classes *classes,
 
         tally.hits += pb_band_holds(classes->hit, cycles);
         tally.misses += pb_band_holds(classes->miss, cycles);
+    }
+    return tally;
+}
+
+struct pb_tally pb_classes_tally(const struct pb_classes *classes, const struct pb_sample *sample)
+{
+    struct pb_tally tally = {sample->count, 0, 0};
+
+    for (size_t i = 0; i < sample->count; i++) {
+        tally.hits += pb_band_holds(classes->hit, sample->values[i]);
+        tally.misses += pb_band_holds(classes->miss, sample->values[i]);
     }
     return tally;
 }
@@ -136,4 +186,12 @@ double pb_tally_surprise(const struct pb_tally *tally, const struct pb_tally *ba
     return gsl_cdf_hypergeometric_Q((unsigned)(tally->misses - 1), (unsigned)tally->accesses,
                                     (unsigned)background->accesses,
                                     (unsigned)(tally->misses + background->misses));
+}
+
+bool pb_tally_exceeds(const struct pb_tally *tally, const struct pb_tally *background)
+{
+    double noise = (double)tally->accesses * (double)background->misses /
+                   fmax(1.0, (double)background->accesses);
+
+    return (double)tally->misses >= PB_FEW + noise + PB_SIGMAS * sqrt(noise);
 }

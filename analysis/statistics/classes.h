@@ -8,6 +8,7 @@
 #ifndef PB_ANALYSIS_STATISTICS_CLASSES_H
 #define PB_ANALYSIS_STATISTICS_CLASSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "analysis/statistics/modes.h"
@@ -15,8 +16,14 @@
 #include "analysis/trace.h"
 
 struct pb_classes {
-    struct pb_band hit, miss; /* cycles less overhead; they do not overlap */
+    struct pb_band hit, miss;   /* cycles less overhead; they do not overlap */
+    double fastest_miss_cycles; /* median of the fastest kind of misses */
 };
+
+/* What an access looks like. */
+enum pb_observed { PB_OBSERVED_HIT, PB_OBSERVED_MISS, PB_OBSERVED_NEITHER };
+
+enum pb_observed pb_classes_observe(const struct pb_classes *classes, double cycles);
 
 /* How many accesses look like what. */
 struct pb_tally {
@@ -39,6 +46,9 @@ enum pb_status pb_classes_hit_band(const struct pb_sample *reference, struct pb_
 struct pb_tally pb_classes_count(const struct pb_classes *classes,
                                  const struct pb_accesses *accesses);
 
+/* The same of latencies less overhead. */
+struct pb_tally pb_classes_tally(const struct pb_classes *classes, const struct pb_sample *sample);
+
 /* Counts what is slower than `cycles` as misses, and all else as hits. */
 struct pb_tally pb_classes_slower(const struct pb_sample *sample, double cycles);
 
@@ -47,5 +57,11 @@ struct pb_tally pb_classes_slower(const struct pb_sample *sample, double cycles)
  * `background` (hypergeometric, one-sided): small means that the chase truly misses.
  */
 double pb_tally_surprise(const struct pb_tally *tally, const struct pb_tally *background);
+
+/*
+ * Are there more misses than hits of `background` look like, beyond a few and their scatter? Of a
+ * background that is short, where pb_tally_surprise() leaves nearly all open.
+ */
+bool pb_tally_exceeds(const struct pb_tally *tally, const struct pb_tally *background);
 
 #endif

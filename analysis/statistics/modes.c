@@ -148,9 +148,9 @@ struct pb_band pb_modes_bulk(const struct pb_mode *modes, size_t count, double s
 struct pb_band pb_band_of(const double *sorted, size_t count)
 {
     double low = pb_quantile(sorted, count, 0.025), high = pb_quantile(sorted, count, 0.975);
-    double margin = (high - low) / 2.0 + 1.0;
+    double middle = pb_quantile(sorted, count, 0.5);
 
-    return (struct pb_band){low - margin, high + margin};
+    return (struct pb_band){low - (middle - low) - 1.0, high + (high - middle) + 1.0};
 }
 
 bool pb_band_holds(struct pb_band band, double value)

@@ -41,8 +41,8 @@ const struct pb_mode *pb_modes_largest(const struct pb_mode *modes, size_t count
 struct pb_band pb_modes_bulk(const struct pb_mode *modes, size_t count, double share);
 
 /*
- * The band of sorted[count > 0] as one kind: the central 95%, widened at either side by half its
- * width and one cycle. Up to 2.5% of outliers at either side do not move it.
+ * The band of sorted[count > 0] as one kind: the central 95%, widened at either side by its
+ * distance from the median and one cycle. Up to 2.5% of outliers at either side do not move it.
  */
 struct pb_band pb_band_of(const double *sorted, size_t count);
 

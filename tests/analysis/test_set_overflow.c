@@ -304,7 +304,7 @@ static void test_sets_predict__bits_beyond_the_masks_are_unknown(void **unused)
     uint32_t latency[2] = {HIT, HIT};
     uint64_t index[2] = {0, LINE};
     struct pb_accesses two = {latency, index, 2, 0.0};
-    struct pb_classes classes = {{20, 40}, {200, 300}};
+    struct pb_classes classes = {.hit = {20, 40}, .miss = {200, 300}};
     struct pb_set_prediction prediction;
 
     (void)unused;
