@@ -33,8 +33,9 @@ struct start {
     uint64_t base;
     size_t source;
     uint64_t fits_bytes, overflow_bytes; /* largest without misses; smallest with; 0: none */
-    uint64_t full_bytes, stride_bytes;   /* smallest with misses but no overflowing set; 0: none */
-    bool has_guest;                      /* a line of none of its chases took the place of one */
+    uint64_t full_bytes;                 /* smallest with misses but no overflowing set; 0: none */
+    uint64_t stride_bytes;
+    bool has_guest; /* a line of none of its chases took the place of one */
 };
 
 struct view {
@@ -90,7 +91,6 @@ static void count_prediction(const struct pb_point *point,
             start->full_bytes = point->footprint_bytes;
         if (view->full_least == 0 || point->footprint_bytes < view->full_least)
             view->full_least = point->footprint_bytes;
-        start->stride_bytes = point->stride_bytes;
         view->carveout_bytes = point->carveout_bytes;
         return; /* held against the fits in the end */
     }
@@ -98,19 +98,20 @@ static void count_prediction(const struct pb_point *point,
     view->predicted += misses == is_overflowing;
 }
 
+/* `background`: hits of the reference, of which some look like misses. */
 static enum pb_status add_chase(const struct pb_point *point, const struct pb_accesses *chase,
-                                const struct pb_classes *classes, size_t source, struct view *view,
-                                struct pb_error *err)
+                                const struct pb_classes *classes, const struct pb_tally *background,
+                                size_t source, struct view *view, struct pb_error *err)
 {
     struct start *start = find_start(view, point->base_address, source);
     struct pb_tally tally = pb_classes_count(classes, chase);
-    bool misses =
-        tally.misses >= PB_FEW + (size_t)(PB_NOISE_SPIKE_SHARE_MIN * (double)chase->count);
+    bool misses = pb_tally_exceeds(&tally, background);
     struct pb_set_prediction prediction;
     enum pb_status status;
 
     if (start == NULL || (!misses && tally.misses > 0)) /* spikes, or the first misses of an edge */
         return PB_OK;
+    start->stride_bytes = point->stride_bytes;
     if (misses && (start->overflow_bytes == 0 || point->footprint_bytes < start->overflow_bytes))
         start->overflow_bytes = point->footprint_bytes;
     if (!misses && point->footprint_bytes > start->fits_bytes)
@@ -130,6 +131,7 @@ static enum pb_status read_chases(const struct pb_series *series, const char *pa
     struct pb_pick reference = {path, "traced", "reference"}, miss = {path, "traced", "miss"},
                    any = {path, "traced", NULL};
     struct pb_sample hits = {NULL, 0, 0}, misses = {NULL, 0, 0};
+    struct pb_tally background = {0, 0, 0};
     struct pb_classes classes;
     const struct pb_point *point;
     enum pb_status status = pb_trace_collect(series, &reference, &hits, err);
@@ -138,11 +140,13 @@ static enum pb_status read_chases(const struct pb_series *series, const char *pa
         status = pb_trace_collect(series, &miss, &misses, err);
     if (status == PB_OK)
         status = pb_classes_find(&hits, &misses, &classes, err);
+    if (status == PB_OK)
+        background = pb_classes_tally(&classes, &hits);
     for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &any, &at)) != NULL;) {
         struct pb_accesses chase = pb_point_accesses(series, point);
 
         if (is_chase(point, &chase))
-            status = add_chase(point, &chase, &classes, source, view, err);
+            status = add_chase(point, &chase, &classes, &background, source, view, err);
     }
     pb_sample_clear(&misses);
     pb_sample_clear(&hits);
@@ -150,8 +154,9 @@ static enum pb_status read_chases(const struct pb_series *series, const char *pa
 }
 
 /*
- * Onsets of all starts that have one: value is the most. Arrays that fit elsewhere, where no larger
- * one surely missed, bound it from below. NaN: no start has one.
+ * Onsets of all starts that have one: value is the most. It may be where chases between what fits
+ * and what does not say nothing, and no less than arrays elsewhere where no larger one surely
+ * missed. NaN: no start has one.
  */
 static struct pb_estimate span_onsets(const struct view *view, size_t *count_out)
 {
@@ -169,12 +174,14 @@ static struct pb_estimate span_onsets(const struct view *view, size_t *count_out
         if (start->overflow_bytes <= start->fits_bytes)
             continue;
         onset.low = fmin(onset.low, (double)start->fits_bytes);
-        onset.high = fmax(onset.high, (double)start->fits_bytes);
+        onset.value = fmax(onset.value, (double)start->fits_bytes);
+        onset.high = fmax(onset.high, (double)(start->overflow_bytes - start->stride_bytes));
         ++*count_out;
     }
-    if (*count_out > 0)
-        onset.high = fmax(onset.high, fits_elsewhere);
-    onset.value = onset.high;
+    if (*count_out > 0) {
+        onset.value = fmax(onset.value, fits_elsewhere);
+        onset.high = fmax(onset.high, onset.value);
+    }
     return onset;
 }
 
@@ -198,13 +205,13 @@ static uint64_t find_store(const struct view *view, const struct pb_estimate *on
     if ((view->overflowing < PB_FEW && !(view->index_confidence > PB_MOST)) ||
         view->predicted < PB_FEW + view->overflowing ||
         (double)view->predicted < PB_MOST * (double)view->chases ||
-        (double)view->full_least < (1.0 - PB_ALIKE_SHARE) * onset->high)
+        (double)view->full_least < (1.0 - PB_ALIKE_SHARE) * onset->value)
         return 0;
     for (size_t i = 0; i < view->start_count; i++) {
         const struct start *start = &view->starts[i];
         uint64_t most = start->full_bytes - start->stride_bytes;
 
-        if ((double)start->fits_bytes == onset->high && start->full_bytes > start->fits_bytes &&
+        if ((double)start->fits_bytes == onset->value && start->full_bytes > start->fits_bytes &&
             (store == 0 || most < store))
             store = most;
     }
@@ -218,11 +225,11 @@ static void override_size(const struct pb_case *at, const char *memory, const st
     struct pb_parameter *size = pb_parameters_find(at->parameters, memory, "size_bytes");
     double sets = ldexp((double)(view->sets.ways * view->sets.line_bytes), (int)view->sets.bits);
 
-    if (size == NULL || size->kind != PB_VALUE_NUMBER || onset->high < size->numbers[0].low ||
+    if (size == NULL || size->kind != PB_VALUE_NUMBER || onset->value < size->numbers[0].low ||
         most > size->numbers[0].high)
         return;
     pb_parameter_set_number(
-        size, (struct pb_estimate){onset->high, onset->high, most}, confidence_of(view),
+        size, (struct pb_estimate){onset->value, onset->value, most}, confidence_of(view),
         "most that fits, of %zu start offsets, beside a carve-out of %llu bytes; beyond it lines "
         "miss although no set overflows: the data store is full, not the sets' %.0f bytes",
         view->start_count, (unsigned long long)view->carveout_bytes, sets);
