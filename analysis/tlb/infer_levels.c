@@ -406,6 +406,13 @@ static void drop_level(struct search *search, size_t position)
         search->now.items[i] = search->now.items[i + 1];
 }
 
+/* Levels as they were found: with LRU, each by its step. */
+static void list_levels(const struct levels *levels, struct pb_tlb_level list_out[PB_TLB_FOUND_MAX])
+{
+    for (size_t i = 0; i < levels->count; i++)
+        list_out[i] = (struct pb_tlb_level){levels->items[i].best, levels->items[i].step_cycles};
+}
+
 /* Keeps the levels where they are the likeliest; of two that are, those that were found last, with
  * more known of caches. */
 static enum pb_status compare_levels(struct search *search, struct pb_error *err)
@@ -416,9 +423,7 @@ static enum pb_status compare_levels(struct search *search, struct pb_error *err
     double score = 0.0;
     enum pb_status status = pb_tlb_estimate_caches(search->evidence, err);
 
-    for (size_t i = 0; i < search->now.count; i++)
-        levels[i] =
-            (struct pb_tlb_level){search->now.items[i].best, search->now.items[i].step_cycles};
+    list_levels(&search->now, levels);
     search->evidence->supposes_hits = false;
     if (status == PB_OK)
         status = pb_tlb_replay(search->evidence, levels, search->now.count, &all, NULL, &score,
@@ -475,15 +480,11 @@ static enum pb_status search_behind(struct search *search, struct pb_error *err)
 /* Makes the likeliest levels those that the evidence knows. */
 static enum pb_status adopt_best(struct search *search, struct pb_error *err)
 {
-    enum pb_status status = PB_OK;
+    struct pb_tlb_level list[PB_TLB_FOUND_MAX];
 
     search->now = search->best;
-    for (size_t i = 0; i < search->now.count && status == PB_OK; i++) {
-        search->evidence->position = i;
-        status = pb_tlb_adopt(search->evidence, &search->now.items[i].best,
-                              search->now.items[i].step_cycles, NULL, err);
-    }
-    return status;
+    list_levels(&search->now, list);
+    return pb_tlb_adopt_all(search->evidence, list, search->now.count, err);
 }
 
 /*
@@ -585,9 +586,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
     bool is_other = false;
     enum pb_status status;
 
-    for (size_t i = 0; i < levels->count; i++)
-        likeliest.items[i] =
-            (struct pb_tlb_level){levels->items[i].best, levels->items[i].step_cycles};
+    list_levels(levels, likeliest.items);
     if (levels->count == 0)
         return PB_OK;
     status = pb_tlb_estimate_caches(evidence, err);
@@ -602,10 +601,9 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
     levels->count = likeliest.count;
     for (size_t i = 0; i < levels->count && is_other && status == PB_OK; i++)
         status = bound_level(evidence, &likeliest, i, &levels->items[i], err);
-    while (evidence->level_count > 0) {
-        evidence->position = evidence->level_count - 1;
-        pb_tlb_drop(evidence);
-    }
+    list_levels(levels, likeliest.items);
+    if (status == PB_OK)
+        status = pb_tlb_adopt_all(evidence, likeliest.items, levels->count, err);
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
         struct level *level = &levels->items[i];
         double fits;
@@ -613,8 +611,6 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         /* it sees what those before miss: no level is surer than they are */
         misfit = fmax(misfit, pb_tlb_misfit(&likeliest.fits[i]));
         fits = (level->is_suspect ? 0.5 : 1.0) / (1.0 + misfit / PB_TLB_MISFIT_MOST);
-        evidence->position = i;
-        status = pb_tlb_adopt(evidence, &level->best, level->step_cycles, NULL, err);
         level->loads = likeliest.fits[i].loads;
         level->as_predicted = level->loads - likeliest.fits[i].against;
         level->is_explained = misfit <= PB_TLB_MISFIT_MOST;

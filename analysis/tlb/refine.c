@@ -3,6 +3,7 @@
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/constants.h"
@@ -16,8 +17,8 @@ static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 
 struct climb {
     struct pb_tlb_evidence *evidence;
     struct pb_tlb_effort effort;
-    struct pb_tlb_levels best;
-    struct pb_tlb_race race; /* of the best ones */
+    struct pb_tlb_levels best, found; /* found: as the evidence knows them */
+    struct pb_tlb_race race;          /* of the best ones */
     double score;
     size_t left;
     enum pb_status status;
@@ -385,6 +386,46 @@ static void climb_level(struct climb *climb, size_t at, bool only_ways, size_t t
     }
 }
 
+static bool is_as_found(const struct climb *climb, size_t at)
+{
+    const struct pb_tlb_structure *here = &climb->best.items[at].structure,
+                                  *found = &climb->found.items[at].structure;
+
+    return at < climb->found.count && here->victims == found->victims &&
+           here->coverage_bytes == found->coverage_bytes && here->ways[0] == found->ways[0] &&
+           pb_tlb_entry_count(here) == pb_tlb_entry_count(found);
+}
+
+/* What a level may be behind others than those that it was found behind: proposed anew. */
+static void propose_again(struct climb *climb, size_t at)
+{
+    struct pb_tlb_evidence *evidence = climb->evidence;
+    double cache_share = evidence->cache_share, cycles = climb->best.items[at].penalty_cycles;
+    struct pb_tlb_ranking *ranking;
+    size_t same = 0;
+
+    while (same < at && is_as_found(climb, same))
+        same++;
+    if (same == at || climb->status != PB_OK)
+        return;
+    ranking = malloc(sizeof(*ranking));
+    climb->status = ranking == NULL
+                        ? pb_fail(climb->err, PB_NO_MEMORY, "out of memory allocating hypotheses")
+                        : pb_tlb_adopt_all(evidence, climb->best.items, at, climb->err);
+    evidence->position = at;
+    if (climb->status == PB_OK)
+        climb->status = pb_tlb_propose_steps(evidence, climb->err);
+    if (climb->status == PB_OK)
+        climb->status = pb_tlb_rank(evidence, cycles, 0.0, false, ranking, climb->err);
+    if (climb->status == PB_OK)
+        climb->status =
+            pb_tlb_adopt_all(evidence, climb->found.items, climb->found.count, climb->err);
+    evidence->cache_share = cache_share;
+    for (size_t i = 0; climb->status == PB_OK && i < ranking->count; i++)
+        try_level(climb, at, (struct pb_tlb_level){ranking->items[i], cycles});
+    free(ranking);
+}
+
 /* Few chases may have left out those that speak for what the level was before. */
 static void confirm_level(struct climb *climb, size_t at, struct pb_tlb_level before)
 {
@@ -411,6 +452,7 @@ static void climb_levels(struct climb *climb, size_t first)
             const struct pb_tlb_level before = climb->best.items[i];
 
             start_level(climb, i, PB_TLB_TRIALS);
+            propose_again(climb, i);
             scan_entries(climb, climb->best, i);
             climb_level(climb, i, false, PB_TLB_TRIALS);
             confirm_level(climb, i, before);
@@ -633,7 +675,7 @@ static void join_idle(struct pb_tlb_levels *levels)
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                              struct pb_error *err)
 {
-    struct climb climb = {.evidence = evidence, .err = err};
+    struct climb climb = {.evidence = evidence, .found = *levels, .err = err};
     bool again = true;
 
     join_idle(levels);

@@ -11,11 +11,6 @@
 
 #include "analysis/tlb/structure.h"
 
-struct pb_tlb_level {
-    struct pb_tlb_structure structure;
-    double penalty_cycles;
-};
-
 /* Of the loads that come to a level and clearly hit or miss it. */
 struct pb_tlb_fit {
     double loads, against; /* of these, others than was sure, or beside the steps of all levels */

@@ -1268,3 +1268,16 @@ void pb_tlb_drop(struct pb_tlb_evidence *evidence)
     }
     evidence->onset_pages[evidence->level_count] = onset_pages;
 }
+
+enum pb_status pb_tlb_adopt_all(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,
+                                size_t count, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    evidence->level_count = 0;
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        evidence->position = i;
+        status = pb_tlb_adopt(evidence, &levels[i].structure, levels[i].penalty_cycles, NULL, err);
+    }
+    return status;
+}

@@ -80,6 +80,15 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
 /* Takes the level back that was adopted last. */
 void pb_tlb_drop(struct pb_tlb_evidence *evidence);
 
+struct pb_tlb_level {
+    struct pb_tlb_structure structure;
+    double penalty_cycles;
+};
+
+/* Makes these the known levels of the evidence, in place of all others. PB_NO_MEMORY. */
+enum pb_status pb_tlb_adopt_all(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,
+                                size_t count, struct pb_error *err);
+
 size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry);
 /*
  * Entries that cover less than those of the level before hit or miss with these, so that no chase
