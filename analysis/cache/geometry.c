@@ -190,6 +190,15 @@ static enum pb_status find_places(struct pb_cache_chases *chases, struct pb_erro
     return PB_OK;
 }
 
+size_t pb_cache_chases_loads(const struct pb_cache_chases *chases)
+{
+    size_t loads = 0;
+
+    for (size_t i = 0; i < chases->count; i++)
+        loads += chases->items[i].kind == PB_CHASE_CONFLICT ? 0 : chases->items[i].count;
+    return loads;
+}
+
 enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err)
 {
     size_t count = chases->missing_count;
@@ -514,6 +523,8 @@ static size_t rank_of(const struct pb_cache_chase *chase, const struct pb_geomet
                    ? rank * each + address % geometry->line_bytes * each / geometry->line_bytes
                    : rank;
     }
+    if (turns == NULL) /* of sweeps none are listed */
+        return NO_RANK;
     if (turns->set != set)
         list_turns(chase, geometry, sets, set, turns);
     slot = quotient(address - chase->base, chase->stride_bytes);

@@ -68,10 +68,17 @@ void pb_cache_chases_clear(struct pb_cache_chases *chases);
  * or a line of the kernel's own is there. PB_NO_MEMORY.
  */
 enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err);
+
+/* Of sweeps, whole or in part. */
+size_t pb_cache_chases_loads(const struct pb_cache_chases *chases);
 bool pb_cache_chases_is_background(const struct pb_cache_chases *chases, uint64_t address);
 
 /* No cache is known that has longer lines. */
-enum { PB_LINE_MAX = 1024, PB_GEOMETRY_MASKS_MAX = 24 };
+enum {
+    PB_SECTOR_MIN = 32, /* what L2 fetches in this unit, it keeps in it */
+    PB_LINE_MAX = 1024,
+    PB_GEOMETRY_MASKS_MAX = 24
+};
 
 enum pb_geometry_index {
     PB_INDEX_UNKNOWN, /* any line may displace any other one; one set */

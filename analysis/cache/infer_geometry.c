@@ -4,30 +4,25 @@
  * (propose.h).
  *
  * Where no conflicts were recorded (a large L2 is sampled) or no index explains them, only the line
- * is stated: by the addresses where hits turn into misses and back, which are multiples of the
- * line, and by passes with longer strides, in which every line must be touched while they miss.
+ * is stated (line.h).
  *
  * Source: N14 section 5.1; M16 sections 4.2 (stages 1 and 2), 4.3 and 4.5.
  */
 #include "analysis/infer.h"
 
-#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/cache/fetch.h"
-#include "analysis/cache/propose.h"
+#include "analysis/cache/line.h"
 #include "analysis/confidence.h"
 #include "analysis/constants.h"
 #include "analysis/statistics/likelihood.h"
 
 /* Hypotheses of each line that are scored by sweeps. */
 enum { CANDIDATES = 16 };
-
-/* No sector is smaller: what L2 fetches in this unit, it keeps in it. */
-static const uint64_t least_sector_bytes = 32;
 
 enum { SOURCES = 3 }; /* tests of the row: line, sets, capacity */
 
@@ -74,21 +69,13 @@ static void state_fetch(const struct pb_case *at, const struct pb_fetch *fetch)
                                     (unsigned long long)fetch->step_bytes, fetch->agreeing,
                                     fetch->predicted, (unsigned long long)fetch->prefetch_bytes);
     }
-    if (strcmp(at->inference->memory, "l2") == 0 && fetch->sector_bytes > least_sector_bytes)
+    if (strcmp(at->inference->memory, "l2") == 0 && fetch->sector_bytes > PB_SECTOR_MIN)
         pb_parameter_set_number(
-            sector, (struct pb_estimate){bytes, (double)least_sector_bytes, bytes},
+            sector, (struct pb_estimate){bytes, (double)PB_SECTOR_MIN, bytes},
             fetch->posterior * pb_votes_confidence(&votes) / 2.0,
             "a cold miss brings in %.0f bytes; smaller sectors, several of which come at once, "
             "would look the same",
             bytes);
-}
-
-static int by_likelihood(const void *a, const void *b)
-{
-    const struct pb_hypothesis *left = a, *right = b;
-
-    return (left->log_likelihood < right->log_likelihood) -
-           (left->log_likelihood > right->log_likelihood);
 }
 
 static enum pb_status add_score(const struct scene *scene, struct pb_hypothesis *hypothesis,
@@ -118,16 +105,6 @@ static enum pb_status add_estimate(const struct scene *scene, struct pb_hypothes
     return status;
 }
 
-/* Of sweeps. */
-static size_t count_loads(const struct pb_cache_chases *chases)
-{
-    size_t loads = 0;
-
-    for (size_t i = 0; i < chases->count; i++)
-        loads += chases->items[i].kind == PB_CHASE_CONFLICT ? 0 : chases->items[i].count;
-    return loads;
-}
-
 /* Only so many of the conflicts that all hypotheses together take so many misses and passes. */
 static size_t every_of(const struct scene *scene, size_t work)
 {
@@ -139,7 +116,7 @@ static void keep_best(struct pb_hypotheses *hypotheses, size_t few)
 {
     size_t kept = 0, of_line[64] = {0};
 
-    qsort(hypotheses->items, hypotheses->count, sizeof(*hypotheses->items), by_likelihood);
+    pb_hypotheses_sort(hypotheses);
     for (size_t i = 0; i < hypotheses->count; i++) {
         size_t *seen = &of_line[__builtin_ctzll(hypotheses->items[i].geometry.line_bytes)];
 
@@ -205,12 +182,6 @@ static enum pb_status find_store(struct scene *scene, uint64_t least, struct pb_
     if ((double)explained < PB_MOST * (double)all)
         scene->most_bytes = least;
     return status;
-}
-
-static void sort(struct pb_hypotheses *hypotheses)
-{
-    if (hypotheses->count > 1)
-        qsort(hypotheses->items, hypotheses->count, sizeof(*hypotheses->items), by_likelihood);
 }
 
 static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
@@ -332,8 +303,8 @@ static void join_setless(struct pb_hypotheses *hypotheses)
 static enum pb_status score_all(struct scene *scene, struct pb_error *err)
 {
     struct pb_hypotheses *hypotheses = &scene->hypotheses;
-    struct pb_hypothesis ample = {.geometry = {.line_bytes = least_sector_bytes,
-                                               .sector_bytes = least_sector_bytes,
+    struct pb_hypothesis ample = {.geometry = {.line_bytes = PB_SECTOR_MIN,
+                                               .sector_bytes = PB_SECTOR_MIN,
                                                .index = PB_INDEX_MODULO,
                                                .sets = 1,
                                                .ways = UINT32_MAX}}; /* all misses are noise */
@@ -354,38 +325,19 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
     if (least < most)
         status = find_store(scene, least, err);
     if (status == PB_OK)
-        status = add_estimate(scene, hypotheses, PB_CHASE_SWEEP,
-                              1 + count_loads(&scene->chases) / (16 * PB_CACHE_WORK), err);
+        status =
+            add_estimate(scene, hypotheses, PB_CHASE_SWEEP,
+                         1 + pb_cache_chases_loads(&scene->chases) / (16 * PB_CACHE_WORK), err);
     keep_best(hypotheses, PB_FEW);
     if (status == PB_OK)
         status = pb_hypotheses_add(hypotheses, &ample, err);
     if (status == PB_OK)
         status = score_finalists(scene, err);
-    sort(hypotheses);
+    pb_hypotheses_sort(hypotheses);
     join_setless(hypotheses);
     if (status == PB_OK)
         join_rivals(scene);
     return status;
-}
-
-/* The share of the likelihood of all hypotheses that are like the best one in one number. */
-static double share_of(const struct pb_hypotheses *hypotheses,
-                       uint64_t (*number)(const struct pb_geometry *), uint64_t value)
-{
-    double best = hypotheses->items[0].log_likelihood, sum = 0.0, alike = 0.0;
-
-    for (size_t i = 0; i < hypotheses->count; i++) {
-        double weight = exp(PB_CACHE_INDEPENDENCE * (hypotheses->items[i].log_likelihood - best));
-
-        sum += weight;
-        alike += number(&hypotheses->items[i].geometry) == value ? weight : 0.0;
-    }
-    return alike / sum;
-}
-
-static uint64_t line_of(const struct pb_geometry *geometry)
-{
-    return geometry->line_bytes;
 }
 
 static uint64_t sets_of(const struct pb_geometry *geometry)
@@ -410,42 +362,6 @@ static uint64_t masks_of(const struct pb_geometry *geometry)
     for (size_t i = 0; i < geometry->mask_count; i++)
         sum = sum * 31 + geometry->masks[i];
     return geometry->index == PB_INDEX_MODULO ? geometry->sets : sum;
-}
-
-/* A number with the interval of all hypotheses that are possible. */
-static void state_number(struct pb_parameter *answer, const struct pb_hypotheses *hypotheses,
-                         uint64_t (*number)(const struct pb_geometry *), double agreement,
-                         const char *method)
-{
-    uint64_t value = number(&hypotheses->items[0].geometry);
-    struct pb_estimate estimate = {(double)value, (double)value, (double)value};
-
-    for (size_t i = 1; i < hypotheses->count; i++) {
-        double other = (double)number(&hypotheses->items[i].geometry);
-
-        if (other == 0.0 || share_of(hypotheses, number, (uint64_t)other) < PB_POSSIBLE_SHARE)
-            continue;
-        estimate.low = fmin(estimate.low, other);
-        estimate.high = fmax(estimate.high, other);
-    }
-    pb_parameter_set_number(answer, estimate, agreement * share_of(hypotheses, number, value), "%s",
-                            method);
-}
-
-/* Has another hypothesis that is possible another one? A word or masks have no interval. */
-static bool is_open(const struct pb_hypotheses *hypotheses,
-                    uint64_t (*number)(const struct pb_geometry *))
-{
-    uint64_t best = number(&hypotheses->items[0].geometry);
-    bool is_other = false;
-
-    for (size_t i = 1; i < hypotheses->count && !is_other; i++) {
-        uint64_t other = number(&hypotheses->items[i].geometry);
-
-        is_other =
-            other != best && other != 0 && share_of(hypotheses, number, other) >= PB_POSSIBLE_SHARE;
-    }
-    return is_other;
 }
 
 /* Bits that single pairs show are believed where noise makes so few pairs that none of them is. */
@@ -473,7 +389,7 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
             (unsigned long long)best->sets);
         return;
     }
-    if (is_open(&scene->hypotheses, masks_of)) {
+    if (pb_hypotheses_is_open(&scene->hypotheses, masks_of)) {
         pb_parameter_set_none(masks, "ambiguous: geometries with other masks are as possible");
         return;
     }
@@ -497,7 +413,8 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
     for (size_t i = 0; i < best->mask_count; i++)
         masks_out[count++] = best->masks[i] & bits;
     pb_parameter_set_masks(masks, masks_out, count,
-                           agreement * share_of(&scene->hypotheses, masks_of, masks_of(best)),
+                           agreement *
+                               pb_hypotheses_share(&scene->hypotheses, masks_of, masks_of(best)),
                            "reduced basis over the address bits of the chases, %#llx; %s",
                            (unsigned long long)bits, how);
 }
@@ -514,7 +431,7 @@ static void state_size(const struct pb_case *at, const struct scene *scene, doub
     if (size == NULL)
         return;
     if (scene->most_bytes == UINT64_MAX)
-        state_number(size, &scene->hypotheses, pb_geometry_bytes, agreement, method);
+        pb_hypotheses_state(size, &scene->hypotheses, pb_geometry_bytes, agreement, method);
     else if (size->kind == PB_VALUE_NUMBER && bytes > size->numbers[0].high)
         pb_parameter_widen(size, size->numbers[0].low, bytes, "what the sets could hold");
 }
@@ -555,9 +472,10 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
         hypotheses->count, (unsigned long long)best->sets, (unsigned long long)best->ways,
         (unsigned long long)best->line_bytes, explained, all,
         scene->chases.of_kind[PB_CHASE_CONFLICT], scene->chases.of_kind[PB_CHASE_SWEEP]);
-    state_number(pb_case_answer(at, "line_bytes"), hypotheses, line_of, agreement, method);
-    state_number(pb_case_answer(at, "set_count"), hypotheses, sets_of, agreement, method);
-    state_number(pb_case_answer(at, "way_counts"), hypotheses, ways_of, agreement, method);
+    pb_hypotheses_state(pb_case_answer(at, "line_bytes"), hypotheses, pb_geometry_line, agreement,
+                        method);
+    pb_hypotheses_state(pb_case_answer(at, "set_count"), hypotheses, sets_of, agreement, method);
+    pb_hypotheses_state(pb_case_answer(at, "way_counts"), hypotheses, ways_of, agreement, method);
     state_alike(at, &scene->alike);
     state_size(at, scene, agreement, method);
     if (best->sets == 1) {
@@ -567,13 +485,13 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
                               "not applicable: one set needs no index");
         return;
     }
-    if (is_open(hypotheses, index_of))
+    if (pb_hypotheses_is_open(hypotheses, index_of))
         pb_parameter_set_none(pb_case_answer(at, "index_kind"),
                               "ambiguous: geometries with another index are as possible");
     else
         pb_parameter_set_word(pb_case_answer(at, "index_kind"),
                               best->index == PB_INDEX_MODULO ? "modulo" : "xor",
-                              agreement * share_of(hypotheses, index_of, index_of(best)),
+                              agreement * pb_hypotheses_share(hypotheses, index_of, index_of(best)),
                               "%.190s; over address bits of the chases, %#llx", method,
                               (unsigned long long)pb_geometry_varied_bits(&scene->chases));
     state_masks(at, scene, agreement);
@@ -608,334 +526,13 @@ static bool is_explained(const struct scene *scene, size_t *explained_out, size_
     /* one set of all lines that fit says no more than that any line may displace any other one */
     if ((best->geometry.sets > 1 ||
          pb_geometry_bytes(&best->geometry) != scene->hints.fits_bytes) &&
-        share_of(&scene->hypotheses, sets_of, 0) >= PB_POSSIBLE_SHARE)
+        pb_hypotheses_share(&scene->hypotheses, sets_of, 0) >= PB_POSSIBLE_SHARE)
         return false;
     if ((double)*explained_out < PB_MOST * (double)*all_out ||
         (double)in_conflicts < PB_MOST * (double)best->conflicts.conflicts)
         return false;
     return best->geometry.ways <= PB_CACHE_WAYS_MOST ||
            are_most_passes_full(scene, best->geometry.sets);
-}
-
-/*
- * Of places only what lies within so many bytes counts, and each of these no more than so often:
- * sets repeat, and so do the ends of arrays.
- */
-enum { PLACES_UNIT = 4096 };
-
-/* Where hits and misses meet in a pass: a multiple of its unit, the sector or the stride. */
-struct place {
-    uint64_t at, unit;
-    bool is_single; /* of one sector, which alone misses or hits: it may as well be a spike's */
-};
-
-struct places {
-    struct place *items;
-    size_t count;
-    uint64_t unit; /* the least of them */
-};
-
-static int by_place(const void *a, const void *b)
-{
-    const struct place *left = a, *right = b;
-
-    if (left->at != right->at)
-        return left->at > right->at ? 1 : -1;
-    if (left->unit != right->unit)
-        return left->unit > right->unit ? 1 : -1;
-    return left->is_single - right->is_single;
-}
-
-/* The places of one chase: first loads of sectors that are not like those of the sector before. */
-static size_t add_places(const struct pb_cache_chase *chase, const struct pb_geometry_hints *hints,
-                         struct place *places)
-{
-    uint64_t unit = most(hints->sector_bytes, chase->stride_bytes);
-    uint64_t before = UINT64_MAX, prefetched = 0;
-    unsigned char seen = PB_OBSERVED_NEITHER;
-    size_t count = 0;
-
-    for (size_t i = 0; i < chase->count; i++) {
-        uint64_t here = chase->base + chase->offset_bytes[i], sector = here / unit;
-        bool is_next = sector == before + 1, is_covered = here < prefetched;
-
-        if (sector == before)
-            continue;
-        if (chase->seen[i] == PB_OBSERVED_MISS)
-            prefetched = (sector + 1) * unit + hints->prefetch_bytes;
-        /* behind what was prefetched a line may be missing in its midst */
-        if (is_next && seen != PB_OBSERVED_NEITHER && chase->seen[i] != PB_OBSERVED_NEITHER &&
-            seen != chase->seen[i] &&
-            (hints->prefetch_bytes == 0 ||
-             (chase->seen[i] == PB_OBSERVED_MISS && !is_covered && here - unit >= prefetched))) {
-            bool is_single = count > 0 && places[count - 1].at == here - unit;
-
-            if (is_single)
-                places[count - 1].is_single = true;
-            places[count++] = (struct place){here, unit, is_single};
-        }
-        before = sector;
-        seen = chase->seen[i];
-    }
-    return count;
-}
-
-/* Of chases that miss more often than noise makes hits look like it. */
-static enum pb_status list_places(const struct scene *scene, struct places *places_out,
-                                  struct pb_error *err)
-{
-    const struct pb_cache_chases *chases = &scene->chases;
-    const struct pb_geometry_hints *hints = &scene->hints;
-    struct place *places = malloc((count_loads(chases) + 1) * sizeof(*places));
-    size_t count = 0, kept = 0, of_place = 0;
-    uint64_t last = 0, unit = UINT64_MAX;
-
-    if (places == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places",
-                       count_loads(chases));
-    for (size_t i = 0; i < chases->count; i++) {
-        struct pb_tally tally = {chases->items[i].count, 0, chases->items[i].misses};
-
-        if (chases->items[i].kind == PB_CHASE_CONFLICT ||
-            !pb_tally_exceeds(&tally, &scene->background))
-            continue;
-        unit = least(unit, most(hints->sector_bytes, chases->items[i].stride_bytes));
-        count += add_places(&chases->items[i], hints, places + count);
-    }
-    qsort(places, count, sizeof(*places), by_place);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || places[i].at != last) {
-            last = places[i].at;
-            places[kept] = places[i];
-            places[kept++].at = last % PLACES_UNIT;
-        }
-    count = kept;
-    kept = 0;
-    qsort(places, count, sizeof(*places), by_place);
-    for (size_t i = 0; i < count; i++) {
-        of_place = i > 0 && places[i].at == last ? of_place + 1 : 1;
-        last = places[i].at;
-        if (of_place <= PB_FEW)
-            places[kept++] = places[i];
-    }
-    *places_out = (struct places){places, kept, unit};
-    return PB_OK;
-}
-
-/*
- * Log likelihood of the places, by single sectors or not, under a line and a share of noise. Of
- * those on lines this share lies at the even ones.
- */
-static double likelihood_at(const struct places *places, uint64_t line, bool is_single,
-                            double noise, double even_share)
-{
-    double sum = 0.0;
-
-    for (size_t i = 0; i < places->count; i++) {
-        const struct place *place = &places->items[i];
-        double ratio = (double)most(line, place->unit) / (double)place->unit;
-
-        if (line >= place->unit)
-            ratio *= 2.0 * (place->at % (2 * line) == 0 ? even_share : 1.0 - even_share);
-        if (place->is_single == is_single)
-            sum += log(noise + (place->at % line == 0 ? (1.0 - noise) * ratio : 0.0));
-    }
-    return sum;
-}
-
-/*
- * Log likelihood of the places under a line, but for a constant. They are multiples of it, or of
- * the unit that they were seen in where that is longer, but for noise, which lies anywhere. Its
- * share is integrated out: of those that come in pairs about a spike that joins a line's other
- * sectors it is an exception's on average; of those about a spike alone all shares are possible.
- */
-static double likelihood_of_lines(const struct places *places, uint64_t line, double even_share)
-{
-    enum { STEPS = 64 };
-    double sum = 0.0;
-
-    for (int is_single = 0; is_single < 2; is_single++) {
-        double right = is_single ? 1.0 : 0.5 / PB_EXCEPTION - 0.5, total = -INFINITY;
-
-        for (int i = 0; i < STEPS; i++) { /* by its root: Beta(1/2, right) */
-            double root = (i + 0.5) / STEPS, noise = root * root;
-
-            total = pb_add_likelihoods(total,
-                                       likelihood_at(places, line, is_single, noise, even_share) +
-                                           (right - 1.0) * log1p(-noise));
-        }
-        sum += total - log(STEPS);
-    }
-    return sum;
-}
-
-/*
- * The same where lines may come and go in pairs, as L2's of H100s do in most runs: then most places
- * lie at even ones. In five of six runs of two H100s 64 of 73 to 85 did.
- */
-static double likelihood_of_places(const struct places *places, uint64_t line)
-{
-    double single = likelihood_of_lines(places, line, 0.5);
-    double pairs = likelihood_of_lines(places, line, PB_MOST) + log(PB_EXCEPTION);
-
-    return pb_add_likelihoods(single, pairs);
-}
-
-/*
- * How many misses passes over an eighth more than fits, or over longer arrays, lack that a line of
- * this length must have, whatever the index.
- */
-static enum pb_status count_lacking(const struct scene *scene, uint64_t line, size_t *lacking_out,
-                                    struct pb_error *err)
-{
-    const struct pb_geometry geometry = {
-        .line_bytes = line,
-        .sector_bytes = line,
-        .hides_misses = scene->fetch.prefetch_bytes > 0,
-        .index = PB_INDEX_UNKNOWN,
-        .sets = 1,
-        .ways = scene->hints.fits_bytes > 0 ? scene->hints.fits_bytes / line + 1 : UINT32_MAX};
-    struct pb_geometry_fit fit = {.open = 0.0};
-    enum pb_status status =
-        pb_geometry_score(&scene->chases, &geometry, PB_CHASE_SWEEP, UINT64_MAX, 1, &fit, err);
-
-    *lacking_out = fit.lacking;
-    return status;
-}
-
-/* The lines that are possible, by their likelihood; *bound_out is the first that passes exclude. */
-static enum pb_status list_lines(const struct scene *scene, const struct places *places,
-                                 uint64_t shortest, struct pb_hypotheses *lines,
-                                 uint64_t *bound_out, struct pb_error *err)
-{
-    enum pb_status status = PB_OK;
-
-    *bound_out = 0;
-    for (uint64_t line = shortest; status == PB_OK && line <= PB_LINE_MAX; line *= 2) {
-        struct pb_hypothesis hypothesis = {.geometry = {.line_bytes = line}};
-        size_t lacking;
-
-        status = count_lacking(scene, line, &lacking, err);
-        if (status == PB_OK && lacking >= PB_FEW && line > shortest) {
-            *bound_out = line;
-            break;
-        }
-        hypothesis.log_likelihood =
-            likelihood_of_places(places, line) + pb_geometry_prior_of_line(line);
-        if (status == PB_OK)
-            status = pb_hypotheses_add(lines, &hypothesis, err);
-    }
-    sort(lines);
-    return status;
-}
-
-/* The line that all places keep to: nothing is left to noise. */
-static double line_without_noise(const struct places *places, uint64_t line)
-{
-    for (size_t i = 0; i < places->count && line > 1; i++)
-        while (places->items[i].at % line != 0)
-            line /= 2;
-    return (double)line;
-}
-
-static size_t count_multiples(const struct places *places, uint64_t line)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < places->count; i++)
-        count += places->items[i].at % line == 0;
-    return count;
-}
-
-/*
- * Where too few places show the line: by passes of longer strides alone, or not at all. What is
- * prefetched hides misses of any line.
- */
-static void state_line_of_strides(struct pb_parameter *answer, size_t places, uint64_t shortest,
-                                  uint64_t bound, bool is_prefetched)
-{
-    double longest = (double)bound / 2.0;
-    struct pb_estimate line = {longest, (double)shortest, is_prefetched ? PB_LINE_MAX : longest};
-
-    if (bound > shortest)
-        pb_parameter_set_number(answer, line, 0.5,
-                                "the longest line of which no pass by longer strides lacks misses; "
-                                "%zu boundaries between hits and misses%s",
-                                places,
-                                is_prefetched ? "; prefetched lines may lack them, too" : "");
-    else
-        pb_parameter_set_none(answer,
-                              "too few observations: %zu boundaries between hits and misses, which "
-                              "may be multiples of any line by chance",
-                              places);
-}
-
-/* What the places leave open is said at once: another reason makes it no less likely. */
-static void state_line_of_places(struct pb_parameter *answer, const struct pb_hypotheses *lines,
-                                 const struct places *places, uint64_t sector, bool is_sector_open,
-                                 uint64_t bound)
-{
-    uint64_t line = lines->items[0].geometry.line_bytes;
-    size_t multiples = count_multiples(places, line);
-    struct pb_votes votes = {PB_PIECES_MAX, PB_PIECES_MAX}; /* their likelihood tells the rest */
-    const char *why = NULL;
-    char method[PB_MESSAGE_LENGTH];
-    double low, high;
-
-    snprintf(method, sizeof(method),
-             "%zu of %zu places where hits and misses meet are multiples of it; passes by longer "
-             "strides exclude lines from %llu bytes on",
-             multiples, places->count, (unsigned long long)bound);
-    state_number(answer, lines, line_of, pb_votes_confidence(&votes), method);
-    low = answer->numbers[0].low;
-    high = answer->numbers[0].high;
-    if (multiples < places->count) {
-        low = fmin(low, line_without_noise(places, line));
-        why = "less where the other places are no noise";
-    }
-    if (places->unit > sector) {
-        low = (double)sector;
-        why = "less, since no pass has a shorter stride";
-    }
-    if (is_sector_open) {
-        high = (double)PB_LINE_MAX;
-        why = "where lines are prefetched in part, places show the sector";
-    }
-    if (why != NULL)
-        pb_parameter_widen(answer, low, high, why);
-}
-
-/* The line alone, where no index explains conflicts. */
-static enum pb_status infer_line_alone(const struct pb_case *at, struct scene *scene,
-                                       struct pb_error *err)
-{
-    struct pb_parameter *answer = pb_case_answer(at, "line_bytes");
-    uint64_t sector = most(scene->hints.sector_bytes, least_sector_bytes), shortest, line,
-             bound = 0;
-    struct pb_hypotheses lines = {NULL, 0, 0};
-    struct places places = {NULL, 0, 0};
-    bool is_sector_open = scene->hints.prefetch_bytes > 0;
-    enum pb_status status = list_places(scene, &places, err);
-
-    if (status == PB_OK && places.count <= PB_FEW && scene->hints.prefetch_bytes > 0) {
-        free(places.items); /* some prefetch at first use only */
-        places.items = NULL;
-        scene->hints.prefetch_bytes = 0;
-        status = list_places(scene, &places, err);
-    }
-    shortest = most(sector, places.unit);
-    if (status == PB_OK)
-        status = list_lines(scene, &places, shortest, &lines, &bound, err);
-    line = lines.count > 0 ? lines.items[0].geometry.line_bytes : 0;
-    if (status == PB_OK && (places.count <= PB_FEW || line == 0)) {
-        state_line_of_strides(answer, places.count, shortest, bound, is_sector_open);
-    } else if (status == PB_OK) {
-        is_sector_open |= line == shortest && scene->hints.sector_bytes == 0;
-        state_line_of_places(answer, &lines, &places, sector, is_sector_open, bound);
-    }
-    free(places.items);
-    pb_hypotheses_clear(&lines);
-    return status;
 }
 
 /* The longest stride of the sweep whose footprints bound the size; 0: there is none. */
@@ -961,7 +558,7 @@ static void bound_sizes_by_line(const struct pb_case *at, const struct scene *sc
     static const char *const names[] = {"size_bytes", "full_miss_bytes"};
     const struct pb_parameter *line = pb_case_answer(at, "line_bytes");
     double stride = (double)stride_of_sweep(&at->recordings[SOURCES - 1]);
-    double least = fmax((double)scene->fetch.sector_bytes, (double)least_sector_bytes);
+    double least = fmax((double)scene->fetch.sector_bytes, (double)PB_SECTOR_MIN);
 
     if (line->kind == PB_VALUE_NUMBER)
         least = line->numbers[0].low;
@@ -1099,7 +696,10 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
             return PB_OK;
         }
     }
-    status = at->recordings[0].outcome == PB_TEST_OK ? infer_line_alone(at, scene, err) : PB_OK;
+    status = at->recordings[0].outcome == PB_TEST_OK
+                 ? pb_line_infer(&scene->chases, &scene->hints, &scene->background,
+                                 pb_case_answer(at, "line_bytes"), err)
+                 : PB_OK;
     if (status != PB_OK)
         return status;
     bound_sizes_by_line(at, scene);

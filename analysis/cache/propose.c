@@ -18,46 +18,6 @@ enum {
     LINE_COUNTS = 12
 };
 
-void pb_hypotheses_clear(struct pb_hypotheses *hypotheses)
-{
-    free(hypotheses->items);
-    *hypotheses = (struct pb_hypotheses){NULL, 0, 0};
-}
-
-static bool are_same(const struct pb_geometry *a, const struct pb_geometry *b)
-{
-    return a->index == b->index && a->sets == b->sets && a->ways == b->ways &&
-           a->line_bytes == b->line_bytes && a->sector_bytes == b->sector_bytes &&
-           a->hides_misses == b->hides_misses && a->mask_count == b->mask_count &&
-           memcmp(a->masks, b->masks, a->mask_count * sizeof(*a->masks)) == 0;
-}
-
-enum pb_status pb_hypotheses_add(struct pb_hypotheses *hypotheses,
-                                 const struct pb_hypothesis *hypothesis, struct pb_error *err)
-{
-    for (size_t i = 0; i < hypotheses->count; i++) {
-        struct pb_hypothesis *known = &hypotheses->items[i];
-
-        if (!are_same(&known->geometry, &hypothesis->geometry))
-            continue;
-        if (hypothesis->log_likelihood > known->log_likelihood)
-            *known = *hypothesis;
-        return PB_OK;
-    }
-    if (hypotheses->count == hypotheses->capacity) {
-        size_t capacity = 2 * hypotheses->capacity + 64;
-        struct pb_hypothesis *items =
-            realloc(hypotheses->items, capacity * sizeof(*hypotheses->items));
-
-        if (items == NULL)
-            return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu hypotheses", capacity);
-        hypotheses->items = items;
-        hypotheses->capacity = capacity;
-    }
-    hypotheses->items[hypotheses->count++] = *hypothesis;
-    return PB_OK;
-}
-
 double pb_geometry_prior_of_line(uint64_t line_bytes)
 {
     return line_bytes > 128 ? -PB_CACHE_OTHER_LINE * log2((double)line_bytes / 128.0) : 0.0;

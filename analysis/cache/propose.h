@@ -2,24 +2,7 @@
 #ifndef PB_ANALYSIS_CACHE_PROPOSE_H
 #define PB_ANALYSIS_CACHE_PROPOSE_H
 
-#include "analysis/cache/geometry.h"
-
-struct pb_hypothesis {
-    struct pb_geometry geometry;
-    struct pb_geometry_fit fit, conflicts; /* of all chases, and of conflicts alone */
-    double log_prior;
-    double log_likelihood; /* prior included */
-};
-
-struct pb_hypotheses {
-    struct pb_hypothesis *items;
-    size_t count, capacity;
-};
-
-/* Adds a copy of an item; of two with the same geometry the likelier one is kept. PB_NO_MEMORY. */
-enum pb_status pb_hypotheses_add(struct pb_hypotheses *hypotheses,
-                                 const struct pb_hypothesis *hypothesis, struct pb_error *err);
-void pb_hypotheses_clear(struct pb_hypotheses *hypotheses);
+#include "analysis/cache/hypotheses.h"
 
 /* What is known before: of the cold passes and of the footprint sweep. */
 struct pb_geometry_hints {

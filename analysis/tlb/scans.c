@@ -159,7 +159,7 @@ static enum pb_status make_scan(const struct chase *chases, size_t count,
     scan->pages = calloc(count, sizeof(*scan->pages));
     scan->first_chase = malloc((scan->page_count + 2) * sizeof(*scan->first_chase));
     scan->cycles = malloc(scan->place_count * count * sizeof(*scan->cycles));
-    scan->offset_bytes = malloc((scan->page_count + 1) * sizeof(*scan->offset_bytes));
+    scan->offset_bytes = calloc(scan->page_count + 1, sizeof(*scan->offset_bytes));
     if (scan->pages == NULL || scan->first_chase == NULL || scan->cycles == NULL ||
         scan->offset_bytes == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places of %zu chases",
