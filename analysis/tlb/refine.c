@@ -577,12 +577,12 @@ static size_t find_unsettled(const struct pb_tlb_levels *levels)
 }
 
 /*
- * Random victims are drawn: levels whose likelihoods differ by no more than those of the best one
- * do from draw to draw cannot be told apart.
+ * Random victims are drawn: levels whose likelihoods differ by no more than two draws of the best
+ * one do cannot be told apart.
  */
 static double measure_noise(const struct climb *climb)
 {
-    enum { DRAWS = 4 };
+    enum { DRAWS = 8 };
     double scores[DRAWS];
     bool any_random = false;
 
@@ -596,7 +596,7 @@ static double measure_noise(const struct climb *climb)
         start(&again, other, 1, &climb->best);
         scores[i] = again.score;
     }
-    return any_random ? PB_TLB_SIGMAS * gsl_stats_sd(scores, 1, DRAWS) : 0.0;
+    return any_random ? PB_TLB_SIGMAS * M_SQRT2 * gsl_stats_sd(scores, 1, DRAWS) : 0.0;
 }
 
 /* Of sets of pages that predict the same, the fewest, of the largest entries. */
