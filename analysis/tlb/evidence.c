@@ -123,13 +123,14 @@ static void read_caches(const struct pb_parameters *parameters, struct pb_tlb_ev
     if (fabs(hit - base) <= evidence->noise.spread_cycles)
         base = hit; /* both as they are stated */
     add_cache(evidence, pb_parameters_number(parameters, "dram", "latency_cycles") - base);
-    if (miss != NULL && miss->kind == PB_VALUE_NUMBER) {
-        add_cache(evidence, miss->numbers[0].value - base);
+    add_cache(evidence, pb_parameters_number(parameters, "l2", "miss_latency_cycles") - base);
+    if (evidence->is_uniform)
+        add_cache(evidence, hit - base);
+    evidence->base_count = 1 + evidence->cache_count;
+    if (miss != NULL && miss->kind == PB_VALUE_NUMBER) { /* ends of an interval may be of no line */
         add_cache(evidence, miss->numbers[0].low - base);
         add_cache(evidence, miss->numbers[0].high - base);
     }
-    if (evidence->is_uniform)
-        add_cache(evidence, hit - base);
     evidence->is_l2_known = size >= 1.0;
     evidence->fits_pages = (uint64_t)((double)evidence->scans->reference.count / PB_TLB_L2_PART);
     if (size >= 1.0 &&

@@ -45,8 +45,9 @@ struct pb_tlb_evidence {
     double log_base[PB_TLB_CYCLES_MAX];     /* log density of what lines take */
     double cache_cycles[PB_TLB_CACHES_MAX]; /* what other caches, and DRAM, take more */
     size_t cache_count;
-    double cache_share;      /* of loads that take one of them */
-    bool supposes_hits;      /* whatever looks like them: steps are those of levels */
+    size_t base_count;  /* the first of these are what lines may take in most loads, and none */
+    double cache_share; /* of loads that take one of them */
+    bool supposes_hits; /* whatever looks like them: steps are those of levels */
     double cache_share_most; /* that was found of any levels */
     uint64_t fits_pages;     /* lines of so many pages surely stay in L2 */
     bool is_l2_known;        /* its size */
@@ -115,7 +116,7 @@ void pb_tlb_tabulate(const struct pb_tlb_evidence *evidence, size_t cache,
 /* Bases differ in so many caches, with none. */
 static inline size_t pb_tlb_base_kinds(const struct pb_tlb_evidence *evidence)
 {
-    return evidence->is_uniform && !evidence->supposes_hits ? 1 + evidence->cache_count : 1;
+    return evidence->is_uniform && !evidence->supposes_hits ? evidence->base_count : 1;
 }
 
 static inline size_t pb_tlb_row(double excess_cycles)
