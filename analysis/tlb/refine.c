@@ -109,6 +109,26 @@ static void start_level(struct climb *climb, size_t at, size_t trials)
     start(climb, effort, trials, &climb->best);
 }
 
+/*
+ * Where no victims are random, nothing varies, and levels behind tell as well: then all are looked
+ * at.
+ */
+static size_t levels_to_look_at(const struct pb_tlb_levels *levels, size_t at)
+{
+    for (size_t i = 0; i < levels->count; i++)
+        if (levels->items[i].structure.victims == PB_TLB_RANDOM)
+            return at + 1;
+    return 0;
+}
+
+static void start_closely(struct climb *climb, size_t at, size_t trials)
+{
+    struct pb_tlb_effort effort = climb->effort;
+
+    effort.level_count = levels_to_look_at(&climb->best, at);
+    start(climb, effort, trials, &climb->best);
+}
+
 static bool try_level(struct climb *climb, size_t at, struct pb_tlb_level level)
 {
     struct pb_tlb_levels levels = climb->best;
@@ -432,7 +452,7 @@ static void confirm_level(struct climb *climb, size_t at, struct pb_tlb_level be
     const struct pb_tlb_effort effort = climb->effort;
 
     climb->effort = fine;
-    start_level(climb, at, 3);
+    start_closely(climb, at, 3);
     try_level(climb, at, before);
     before.penalty_cycles = climb->best.items[at].penalty_cycles;
     try_level(climb, at, before);
@@ -477,7 +497,7 @@ static void climb_ways(struct climb *climb, size_t first)
     for (size_t i = first; i < climb->best.count; i++) {
         if (i == 0 && climb->best.items[i].structure.victims == PB_TLB_LRU) /* it is sure */
             continue;
-        start_level(climb, i, PB_TLB_TRIALS / 4);
+        start_closely(climb, i, PB_TLB_TRIALS / 4);
         climb_level(climb, i, true, PB_TLB_TRIALS / 4);
     }
     start(climb, effort, PB_TLB_TRIALS / 4, &climb->best);
@@ -606,7 +626,7 @@ static void simplify(struct climb *climb)
         size_t left = 2; /* ways to do so that were not tried yet: with half the sets, with all */
         double same;
 
-        start_level(climb, at, 1);
+        start_closely(climb, at, 1);
         same = 1.0 + fmax(1e-3, measure_noise(climb)); /* a better one gains 1 */
 
         while (left > 0 && climb->best.items[at].structure.is_equal &&
@@ -801,10 +821,11 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
                                  const struct pb_tlb_levels *levels, size_t at,
                                  struct pb_tlb_ranking *ranking, struct pb_error *err)
 {
-    /* Of sets the shares of misses tell, of ways each page where one set after another overflows;
-     * neither depends on the levels behind, whose own loads vary with what comes to them. */
-    const struct pb_tlb_effort shapes = {3 * PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS_OF_ALL, 0, at + 1},
-                               ways = {0, PB_TLB_LOADS_OF_ALL, 0, at + 1};
+    /* Of sets the shares of misses tell, of ways each page where one set after another overflows.
+     */
+    const size_t count = levels_to_look_at(levels, at);
+    const struct pb_tlb_effort shapes = {3 * PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS_OF_ALL, 0, count},
+                               ways = {0, PB_TLB_LOADS_OF_ALL, 0, count};
     const struct pb_tlb_structure *own = &levels->items[at].structure;
     struct climb climb = {.evidence = evidence, .status = PB_OK, .err = err};
 
