@@ -587,7 +587,7 @@ static void take_load(const struct pb_geometry *geometry, uint64_t address, bool
     visit->sector = sector;
 }
 
-/* The rates of a load where its set, which is told, is overfull; else NULL. */
+/* The rates of a load where its set, *set_out, is overfull; else NULL. */
 static struct rate *open_rates(const struct pb_cache_chase *chase,
                                const struct pb_geometry *geometry, const struct sets *sets,
                                uint64_t address, struct pool *pool, uint64_t *set_out)

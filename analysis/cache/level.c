@@ -165,8 +165,6 @@ static bool add_class(struct pb_cache_level *level, const struct pb_sample *samp
         if (!are_misses_slower(level, sample))
             most = level->classes.miss.high;
         classes.miss.low = fmin(classes.miss.low, level->classes.miss.low);
-        classes.fastest_miss_cycles =
-            fmin(classes.fastest_miss_cycles, level->classes.fastest_miss_cycles);
         classes.miss.high = fmax(fmin(classes.miss.high, most), level->classes.miss.high);
     }
     level->classes = classes;

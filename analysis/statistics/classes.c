@@ -106,7 +106,6 @@ static void find_misses(const double *sorted, size_t count, size_t accesses,
         kept = modes_count;
     classes->miss = pb_modes_bulk(modes, kept, bulk_share);
     classes->miss.low = fmin(classes->miss.low, modes[0].band.low);
-    classes->fastest_miss_cycles = modes[0].median;
 }
 
 enum pb_status pb_classes_find(const struct pb_sample *reference, const struct pb_sample *beyond,

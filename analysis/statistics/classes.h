@@ -16,8 +16,7 @@
 #include "analysis/trace.h"
 
 struct pb_classes {
-    struct pb_band hit, miss;   /* cycles less overhead; they do not overlap */
-    double fastest_miss_cycles; /* median of the fastest kind of misses */
+    struct pb_band hit, miss; /* cycles less overhead; they do not overlap */
 };
 
 /* What an access looks like. */

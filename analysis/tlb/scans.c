@@ -115,7 +115,6 @@ static void fill(const struct chase *chases, struct pb_tlb_scan *scan)
 
     for (size_t page = 0; page < scan->place_count; page++)
         scan->offset_bytes[page] = page * scan->stride_bytes;
-
     for (size_t i = 0; i < scan->place_count * scan->chase_count; i++)
         scan->cycles[i] = NAN;
     for (size_t w = 0; w < scan->chase_count; w++) {
