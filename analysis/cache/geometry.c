@@ -291,10 +291,21 @@ double pb_geometry_log_noise(size_t wrong, size_t count)
     return log_beta_binomial((double)wrong, all, 0.5, 1.0 / PB_SPIKES_MOST);
 }
 
+/* Of the loads that are not open. */
+static double log_of_certain(const struct pb_geometry_fit *fit)
+{
+    return pb_geometry_log_noise(fit->hits_wrong, fit->hits) +
+           log(PB_FAST_MISSES) * (double)(fit->misses_wrong + fit->lacking);
+}
+
 double pb_geometry_log_likelihood(const struct pb_geometry_fit *fit)
 {
-    return fit->open + pb_geometry_log_noise(fit->hits_wrong, fit->hits) +
-           log(PB_FAST_MISSES) * (double)(fit->misses_wrong + fit->lacking);
+    return fit->open + log_of_certain(fit);
+}
+
+double pb_geometry_log_prediction(const struct pb_geometry_fit *fit)
+{
+    return fit->open_at_best + log_of_certain(fit);
 }
 
 enum { NO_LINE = UINT32_MAX };
@@ -415,7 +426,17 @@ static double log_of_rate(struct rate rate)
     return log_beta_binomial((double)rate.missed, (double)open, 1.0, 1.0);
 }
 
-static double log_of_pool(const struct pool *pool)
+/* At the rate that was seen. */
+static double log_at_best(struct rate rate)
+{
+    double missed = (double)rate.missed, hit = (double)rate.open - missed;
+
+    return missed > 0.0 && hit > 0.0
+               ? missed * log(missed / (missed + hit)) + hit * log(hit / (missed + hit))
+               : 0.0;
+}
+
+static void add_pool(const struct pool *pool, struct pb_geometry_fit *fit)
 {
     double by_rank = 0.0, alike = 0.0;
 
@@ -426,10 +447,12 @@ static double log_of_pool(const struct pool *pool)
             all.open += pool->by_rank[i][kind].open;
             all.missed += pool->by_rank[i][kind].missed;
             by_rank += log_of_rate(pool->by_rank[i][kind]);
+            fit->open_at_best += log_at_best(pool->by_rank[i][kind]);
         }
         alike += log_of_rate(all);
     }
-    return log_of_rate(pool->elsewhere) + pb_add_likelihoods(alike, by_rank) - log(2.0);
+    fit->open += log_of_rate(pool->elsewhere) + pb_add_likelihoods(alike, by_rank) - log(2.0);
+    fit->open_at_best += log_at_best(pool->elsewhere);
 }
 
 /* Loads of other sectors of a line that a conflict's stride steps over. */
@@ -545,11 +568,9 @@ struct visit {
 };
 
 /*
- * One load; `open`: its rates where it is open, by what the open load before did. All sectors of a
- * line whose set is overfull are open alike, however long lines are: sets that follow each other
- * behave alike, so that a line of several true ones must gain nothing by it. But the sectors of one
- * visit share its line's outcome, where nothing is prefetched; a first one that alone seems to miss
- * is an outlier of a line that hits.
+ * One load; `open`: its rates where it is open, by what the open load before did. The first load of
+ * a line whose set is overfull is open. The other sectors of one visit share its outcome, where
+ * nothing is prefetched; a first one that alone seems to miss is an outlier, and contradicts once.
  */
 static void take_load(const struct pb_geometry *geometry, uint64_t address, bool missed,
                       struct rate *open, struct visit *visit, struct pool *pool,
@@ -564,8 +585,8 @@ static void take_load(const struct pb_geometry *geometry, uint64_t address, bool
     if (was_outlier) {
         visit->rate->missed--;
         pool->before = visit->has_missed = false;
-        fit->hits++;
-        fit->hits_wrong++;
+        fit->misses++;
+        fit->misses_wrong++;
     }
     if (is_new && is_open && (!is_same || geometry->hides_misses)) {
         visit->rate = &open[pool->before];
@@ -627,7 +648,7 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
         sets->missed[set] += is_new && missed;
         take_load(geometry, address, missed, open, &visit, &pool, fit);
     }
-    fit->open += log_of_pool(&pool);
+    add_pool(&pool, fit);
 }
 
 static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
@@ -765,6 +786,7 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
 {
     const struct pb_cache_chase *filled = NULL;
     size_t seen = 0, background = 0;
+    double exceptions = 0.0; /* lines that only background explains, in every pass */
     struct pool pools[2] = {{.elsewhere = {0, 0}}}; /* in order, and in a drawn order */
     struct sets sets;
     enum pb_status status = sets_open(geometry, count_lines(chases, geometry, kind), &sets, err);
@@ -788,9 +810,11 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
                        fit);
     }
     for (size_t i = 0; i < 2 && kind == PB_CHASE_CONFLICT; i++)
-        fit->open += log_of_pool(&pools[i]);
-    if (kind == PB_CHASE_CONFLICT && seen > 0) /* such a line is an exception */
-        fit->open += log(PB_EXCEPTION) * (double)background * (double)every / (double)seen;
+        add_pool(&pools[i], fit);
+    if (kind == PB_CHASE_CONFLICT && seen > 0)
+        exceptions = (double)background * (double)every / (double)seen;
+    fit->open += exceptions * log(PB_EXCEPTION);
+    fit->open_at_best += exceptions * log(PB_EXCEPTION);
     if (status == PB_OK)
         free(sets.lines);
     return status;

@@ -100,7 +100,8 @@ uint64_t pb_geometry_bytes(const struct pb_geometry *geometry);
 
 /* What the accesses are under a hypothesis. */
 struct pb_geometry_fit {
-    double open;             /* log likelihood of the open loads */
+    double open;             /* log likelihood of the open loads, their rates integrated out */
+    double open_at_best;     /* the same with the rates that were seen */
     size_t hits, hits_wrong; /* loads that must hit, and those of them that missed */
     size_t misses, misses_wrong;
     size_t elsewhere; /* misses of conflicts in other sets that the array overfills */
@@ -120,6 +121,12 @@ double pb_geometry_log_noise(size_t wrong, size_t count);
 
 /* Of all that was added up. */
 double pb_geometry_log_likelihood(const struct pb_geometry_fit *fit);
+
+/*
+ * The same with the rates that were seen. That a hypothesis has more rates speaks against it, but
+ * loads of which it says as much are none that tell it from another.
+ */
+double pb_geometry_log_prediction(const struct pb_geometry_fit *fit);
 
 /* Do more loads miss that must hit than noise makes? */
 bool pb_geometry_is_contradicted(const struct pb_geometry_fit *fit);

@@ -230,10 +230,10 @@ static bool are_sets_alike(const struct pb_geometry *a, const struct pb_geometry
     return true;
 }
 
-/* Does a hypothesis predict what one of this likelihood does, but for its prior? */
-static bool predicts_same(const struct pb_hypothesis *hypothesis, double likelihood)
+static bool predict_same(const struct pb_geometry_fit *a, const struct pb_geometry_fit *b)
 {
-    return PB_CACHE_INDEPENDENCE * fabs(pb_geometry_log_likelihood(&hypothesis->fit) - likelihood) <
+    return PB_CACHE_INDEPENDENCE *
+               fabs(pb_geometry_log_prediction(a) - pb_geometry_log_prediction(b)) <
            PB_SAME_PREDICTION;
 }
 
@@ -247,7 +247,6 @@ static void join_rivals(struct scene *scene)
 {
     struct pb_hypotheses *all = &scene->hypotheses;
     struct pb_hypothesis best = all->items[0];
-    double likelihood = pb_geometry_log_likelihood(&best.fit);
     size_t kept = 1;
 
     scene->alike = (struct span){best.geometry.line_bytes, best.geometry.line_bytes,
@@ -256,7 +255,7 @@ static void join_rivals(struct scene *scene)
         const struct pb_hypothesis *other = &all->items[i];
         const struct pb_geometry *geometry = &other->geometry;
 
-        if (!are_sets_alike(&best.geometry, geometry) || !predicts_same(other, likelihood)) {
+        if (!are_sets_alike(&best.geometry, geometry) || !predict_same(&best.fit, &other->fit)) {
             all->items[kept++] = *other;
             continue;
         }

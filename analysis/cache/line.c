@@ -106,10 +106,11 @@ static enum pb_status list_places(const struct evidence *evidence, struct places
     for (size_t i = 0; i < chases->count; i++) {
         struct pb_tally tally = {chases->items[i].count, 0, chases->items[i].misses};
 
-        if (chases->items[i].kind == PB_CHASE_CONFLICT ||
-            !pb_tally_exceeds(&tally, evidence->background))
+        if (chases->items[i].kind == PB_CHASE_CONFLICT)
             continue;
         unit = least(unit, most(hints->sector_bytes, chases->items[i].stride_bytes));
+        if (!pb_tally_exceeds(&tally, evidence->background))
+            continue;
         count += add_places(&chases->items[i], hints, places + count);
     }
     qsort(places, count, sizeof(*places), by_place);

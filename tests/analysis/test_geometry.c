@@ -363,8 +363,8 @@ static void test_geometry__a_first_load_that_misses_alone_is_an_outlier(void **s
     }
     assert_int_equal(
         pb_geometry_score(&chases, &geometry, PB_CHASE_SWEEP, UINT64_MAX, 1, &fit, NULL), PB_OK);
-    assert_int_equal(fit.misses_wrong, 0);
-    assert_int_equal(fit.hits_wrong, 1);
+    assert_int_equal(fit.misses_wrong, 1);
+    assert_int_equal(fit.hits_wrong, 0);
 }
 
 /* Arrays of two lengths propose much the same: each counts once, by the likelier prior. */
