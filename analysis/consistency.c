@@ -467,12 +467,12 @@ static void withdraw_patterns_from(struct device *device, size_t level)
 static void reach_of_levels(struct device *device)
 {
     for (size_t i = 1; i < TLBS; i++) {
-        double before = number(device, tlbs[i - 1], "reach_bytes");
-        double reach = number(device, tlbs[i], "reach_bytes");
+        const struct pb_parameter *before = stated(device, tlbs[i - 1], "reach_bytes");
+        const struct pb_parameter *reach = stated(device, tlbs[i], "reach_bytes");
         double penalty = number(device, tlbs[i], "penalty_cycles");
         struct pb_parameter *first = stated(device, tlbs[i - 1], "penalty_cycles");
 
-        if (!(reach < before))
+        if (before == NULL || reach == NULL || reach->numbers[0].high >= before->numbers[0].low)
             continue;
         if (first != NULL && penalty > 0.0)
             widen(device, first, first->numbers[0].value + penalty,
