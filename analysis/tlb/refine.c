@@ -308,18 +308,25 @@ static bool drop_parity(struct climb *climb, size_t at)
     return better;
 }
 
+/*
+ * Seen is what loads take that miss so many levels: one such step may be another, with all those
+ * behind it or alone.
+ */
 static bool change_penalty(struct climb *climb, size_t at)
 {
     bool better = false;
 
-    for (int down = 0; down < 2; down++) {
-        bool again = true;
+    for (int kind = 0; kind < 4; kind++) {
+        double cycles = kind % 2 == 0 ? 1.0 : -1.0;
+        bool again = kind < 2 || at + 1 < climb->best.count;
 
         while (again) {
-            struct pb_tlb_level level = climb->best.items[at];
+            struct pb_tlb_levels levels = climb->best;
 
-            level.penalty_cycles += down ? -1.0 : 1.0;
-            again = try_level(climb, at, level);
+            levels.items[at].penalty_cycles += cycles;
+            if (kind >= 2)
+                levels.items[at + 1].penalty_cycles -= cycles;
+            again = try(climb, &levels);
             better |= again;
         }
     }
@@ -596,6 +603,13 @@ static size_t find_unsettled(const struct pb_tlb_levels *levels)
     return i;
 }
 
+/* Are more levels settled, or is most of what the others leave unexplained explained? */
+static bool explains_more(const struct pb_tlb_levels *levels, const struct pb_tlb_levels *others)
+{
+    return find_unsettled(levels) > find_unsettled(others) ||
+           worst_misfit(levels) < worst_misfit(others) / 2.0;
+}
+
 /*
  * Random victims are drawn: levels whose likelihoods differ by no more than two draws of the best
  * one do cannot be told apart.
@@ -702,7 +716,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     climb.status = check(evidence, levels, err);
     if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
         improve(&climb, levels);
-    while (again && climb.status == PB_OK && worst_misfit(levels) > 1.0) {
+    while (again && climb.status == PB_OK && worst_misfit(levels) > PB_TLB_SETTLED) {
         struct pb_tlb_levels other = *levels;
         double cache_share = evidence->cache_share;
 
@@ -713,8 +727,8 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         other = climb.best;
         climb.status = check(evidence, &other, err);
         improve(&climb, &other);
-        again = other.count > levels->count && worst_misfit(&other) < worst_misfit(levels) / 2.0;
-        if (again) /* it explains most of what the others do not */
+        again = other.count > levels->count && explains_more(&other, levels);
+        if (again)
             *levels = other;
         else
             evidence->cache_share = cache_share;
