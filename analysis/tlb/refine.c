@@ -603,10 +603,15 @@ static size_t find_unsettled(const struct pb_tlb_levels *levels)
     return i;
 }
 
-/* Are more levels settled, or is most of what the others leave unexplained explained? */
+static size_t count_unsettled(const struct pb_tlb_levels *levels)
+{
+    return levels->count - find_unsettled(levels);
+}
+
+/* Are fewer levels unsettled, or is most of what the others leave unexplained explained? */
 static bool explains_more(const struct pb_tlb_levels *levels, const struct pb_tlb_levels *others)
 {
-    return find_unsettled(levels) > find_unsettled(others) ||
+    return count_unsettled(levels) < count_unsettled(others) ||
            worst_misfit(levels) < worst_misfit(others) / 2.0;
 }
 
