@@ -551,8 +551,10 @@ static bool insert_level(struct climb *climb)
         else
             here[1].penalty_cycles -= steps[k] - before;
         here->penalty_cycles = steps[k] - before;
-        other.left = PB_TLB_TRIALS;
-        scan_entries(&other, levels, at);
+        for (size_t i = at; i <= at + (at < from.count); i++) { /* or the one behind is another */
+            other.left = PB_TLB_TRIALS;
+            scan_entries(&other, levels, i);
+        }
     }
     if (other.best.count > from.count)
         climb_levels(&other, 0);
