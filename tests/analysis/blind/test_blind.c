@@ -374,7 +374,12 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {20001154, "tlb_"},
                  {20001102, "tlb_"},
                  {20001086, "tlb_"},
-                 {20001125, "tlb_"}};
+                 {20001125, "tlb_"},
+                 {9900097, "tlb_"},
+                 {9900115, "tlb_"},
+                 {20002014, "tlb_"},
+                 {20002076, "tlb_"},
+                 {9900003, "tlb_"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i += CASES_APART)
