@@ -51,16 +51,21 @@ struct stage {
     uint32_t *rank;   /* [places] of the page's entry in its set */
 };
 
+/* Loads of one chase that come to a level. */
+struct tally {
+    float share, variance; /* of misses where they vary; of a load's share of the variance of their
+                              sum; 0: they do not */
+    float expected;        /* misses of these loads that clearly hit or miss, */
+    uint32_t seen, misses; /* how many these are; of these, misses */
+    uint32_t draws;        /* in how many repeats they were replayed; 0: in none */
+    uint32_t sure, outliers; /* that are sure, or beside all steps; of these, others than predicted
+                              */
+};
+
 /* What is predicted of the loads of a scan that come to a level. */
 struct prediction {
-    float *chance;           /* [place][chase] to miss it; 0 or 1: for sure */
-    float *share, *variance; /* [chase] of misses where they vary; of a load's share of the variance
-                                of their sum; 0: they do not */
-    float *expected;         /* [chase] misses of these loads that clearly hit or miss, */
-    uint32_t *seen, *misses; /* [chase] how many these are; of these, misses */
-    uint32_t *draws;         /* [chase] in how many repeats they were replayed; 0: in none */
-    uint32_t *sure, *outliers; /* [chase] loads that are sure, or beside all steps; of these, others
-                                than predicted */
+    float *chance; /* [place][chase] to miss it; 0 or 1: for sure */
+    struct tally *chases;
 };
 
 /* Of the loads of a line, by the levels that they miss, and their excess. */
@@ -84,6 +89,8 @@ struct replay {
     uint32_t *pages;                    /* that are replayed, or in the order of their lookups */
     uint32_t *lookup_end;               /* [pages + 1] scratch */
     uint8_t *missed;                    /* [place][chase] levels, for sure, or UNSURE */
+    bool is_sure;                       /* of the scan: none is unsure */
+    double least_density;               /* of a load that levels explain */
     double log_likelihood;
     struct pb_room room; /* of all arrays */
 };
@@ -152,20 +159,6 @@ static void open_stage(struct stage *stage, struct pb_room *room, size_t pages, 
     PB_ROOM_ARRAY(room, stage->chances, 2 * (pages + 1));
 }
 
-static void open_prediction(struct prediction *prediction, struct pb_room *room, size_t cells,
-                            size_t chases)
-{
-    PB_ROOM_ARRAY(room, prediction->chance, cells);
-    PB_ROOM_ARRAY(room, prediction->share, chases);
-    PB_ROOM_ARRAY(room, prediction->variance, chases);
-    PB_ROOM_ARRAY(room, prediction->expected, chases);
-    PB_ROOM_ARRAY(room, prediction->seen, chases);
-    PB_ROOM_ARRAY(room, prediction->misses, chases);
-    PB_ROOM_ARRAY(room, prediction->draws, chases);
-    PB_ROOM_ARRAY(room, prediction->sure, chases);
-    PB_ROOM_ARRAY(room, prediction->outliers, chases);
-}
-
 static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = replay->evidence->scans;
@@ -188,7 +181,8 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     PB_ROOM_ARRAY(&replay->room, replay->densities, pb_tlb_base_kinds(replay->evidence));
     for (size_t i = 0; i < replay->count; i++) {
         open_stage(&replay->stages[i], &replay->room, pages, places);
-        open_prediction(&replay->predictions[i], &replay->room, cells, chases);
+        PB_ROOM_ARRAY(&replay->room, replay->predictions[i].chance, cells);
+        PB_ROOM_ARRAY(&replay->room, replay->predictions[i].chases, chases);
         replay->stages[i].random = (replay->effort->draw * PB_TLB_FOUND_MAX + i + 1) *
                                    UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
     }
@@ -552,15 +546,15 @@ static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan
         }
     }
     for (size_t i = 0; i < replay->count; i++) {
+        struct tally *tally = &replay->predictions[i].chases[index];
         double times = (double)repeats, mean = sum[i] / times;
 
-        replay->predictions[i].share[index] = (float)mean;
-        replay->predictions[i].draws[index] = repeats > 1 && loads[i] > 0.0 ? (uint32_t)repeats : 0;
+        tally->share = (float)mean;
+        tally->draws = repeats > 1 && loads[i] > 0.0 ? (uint32_t)repeats : 0;
         if (repeats > 1 && loads[i] >= times) /* two repeats more as if loads were independent */
-            replay->predictions[i].variance[index] =
-                (float)(((squares[i] - sum[i] * mean) * loads[i] / times +
-                         2.0 * mean * (1.0 - mean)) /
-                        (times + 1.0) * (1.0 + 1.0 / times));
+            tally->variance = (float)(((squares[i] - sum[i] * mean) * loads[i] / times +
+                                       2.0 * mean * (1.0 - mean)) /
+                                      (times + 1.0) * (1.0 + 1.0 / times));
     }
     return repeats;
 }
@@ -708,6 +702,29 @@ static void count_missed(struct replay *replay, const struct pb_tlb_scan *scan, 
     }
 }
 
+/* The same of all chases, where all levels' onsets are known. */
+static void count_onsets(struct replay *replay, const struct pb_tlb_scan *scan)
+{
+    for (size_t place = 0; place < scan->place_count; place++) {
+        for (size_t j = 0; j < replay->chase_count; j++) {
+            uint32_t pages = scan->pages[replay->chases[j]];
+            size_t missed = 0;
+
+            while (missed < replay->count && replay->stages[missed].onset[place] <= pages)
+                missed++;
+            replay->missed[place * scan->chase_count + j] = (uint8_t)missed;
+        }
+    }
+}
+
+/* Of a load to miss a level. */
+static float chance_of(const struct replay *replay, size_t level, size_t at)
+{
+    if (replay->is_sure)
+        return level < replay->missed[at];
+    return replay->predictions[level].chance[at];
+}
+
 /* What is predicted of one chase. */
 static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan, size_t index)
 {
@@ -720,11 +737,6 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
             follow_onsets(&replay->stages[i], pages);
         else
             find_outcomes(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages, places);
-        replay->predictions[i].share[index] = replay->predictions[i].variance[index] = 0.0F;
-        replay->predictions[i].expected[index] = 0.0F;
-        replay->predictions[i].seen[index] = replay->predictions[i].misses[index] = 0;
-        replay->predictions[i].draws[index] = 0;
-        replay->predictions[i].sure[index] = replay->predictions[i].outliers[index] = 0;
     }
     if (!replay->is_checked)
         find_known(replay, is_known);
@@ -733,22 +745,21 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
         const struct stage *stage = &replay->stages[i];
         struct prediction *prediction = &replay->predictions[i];
         float *chance = prediction->chance + index;
-        double pooled = 0.0;
+        double share = prediction->chases[index].share, pooled = 0.0;
 
         if (repeats > 1 && !replay->is_checked)
-            pooled = pool(stage, places, prediction->share[index]);
-
+            pooled = pool(stage, places, share);
         if (is_known[i])
             set_chances(replay, &replay->stages[i], places, pb_tlb_warm_passes(scan, w), chance,
                         scan->chase_count);
         for (size_t place = 0; place < places; place++) {
-            double drawn = prediction->share[index];
+            double drawn = share;
 
             if (is_known[i] && stage->outcome[place] == VARIES)
                 continue;
             if (stage->reached[place] > 0)
-                drawn += (1.0 - pooled) * (stage->missed[place] / (double)stage->reached[place] -
-                                           prediction->share[index]);
+                drawn +=
+                    (1.0 - pooled) * (stage->missed[place] / (double)stage->reached[place] - share);
             if (repeats > 1)
                 drawn = bounded(drawn);
             chance[place * scan->chase_count] =
@@ -818,10 +829,8 @@ static double weigh_place(const struct replay *replay, const struct pb_tlb_scan 
 static bool is_outlier(struct replay *replay, size_t chase, double excess, const float *density,
                        struct pb_tlb_fit *fits)
 {
-    double least = 3.0 * exp(replay->evidence->noise.log_contamination);
-
     for (size_t i = 0; i <= replay->count; i++)
-        if (density[i] > least)
+        if (density[i] > replay->least_density)
             return false;
     for (size_t i = 0; i < replay->count; i++) {
         if (fits == NULL || excess < replay->steps[i] ||
@@ -830,8 +839,8 @@ static bool is_outlier(struct replay *replay, size_t chase, double excess, const
         fits[i].loads += 1.0;
         fits[i].leading += 1.0;
         fits[i].against += 1.0;
-        replay->predictions[i].sure[chase]++;
-        replay->predictions[i].outliers[chase]++;
+        replay->predictions[i].chases[chase].sure++;
+        replay->predictions[i].chases[chase].outliers++;
     }
     return true;
 }
@@ -853,8 +862,8 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
         if (is_outlier(replay, j, excess, density, fits))
             continue;
         for (size_t i = 0; i < replay->count && is_miss; i++) {
-            struct prediction *prediction = &replay->predictions[i];
-            float chance = prediction->chance[place * scan->chase_count + j], most = 0.0F;
+            struct tally *tally = &replay->predictions[i].chases[j];
+            float chance = chance_of(replay, i, place * scan->chase_count + j), most = 0.0F;
             bool leads = replay->stages[i].first[place] == place; /* others of its entry hit */
 
             for (size_t k = i + 1; k <= replay->count; k++)
@@ -867,13 +876,13 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                 fits[i].leading += leads;
             }
             if (chance > 0.0F && chance < 1.0F) {
-                prediction->expected[j] += chance;
-                prediction->seen[j]++;
-                prediction->misses[j] += is_miss;
+                tally->expected += chance;
+                tally->seen++;
+                tally->misses += is_miss;
             } else if (fits != NULL) {
                 fits[i].against += is_miss != (chance > 0.5F);
-                prediction->sure[j] += leads;
-                prediction->outliers[j] += leads && is_miss != (chance > 0.5F);
+                tally->sure += leads;
+                tally->outliers += leads && is_miss != (chance > 0.5F);
             }
         }
     }
@@ -917,19 +926,16 @@ static double weigh_unseen(double seen, double misses, double expected, double d
 static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
 {
     for (size_t i = 0; i < replay->count; i++) {
-        const struct prediction *prediction = &replay->predictions[i];
-
         for (size_t j = 0; j < replay->chase_count; j++) {
-            double seen = prediction->seen[j], misses = prediction->misses[j];
-            double expected = prediction->expected[j], variance = prediction->variance[j];
+            const struct tally *tally = &replay->predictions[i].chases[j];
+            double seen = tally->seen, misses = tally->misses;
+            double expected = tally->expected, variance = tally->variance;
 
             if (fits != NULL) /* one may be noise in any chase */
                 fits[i].unexplained +=
-                    fmax(0.0, prediction->outliers[j] -
-                                  fmax(1.0, PB_TLB_OUTLIERS * prediction->sure[j]));
-            if (seen >= 8.0 && variance <= 0.0 && prediction->draws[j] > 0)
-                replay->log_likelihood +=
-                    weigh_unseen(seen, misses, expected, prediction->draws[j]);
+                    fmax(0.0, tally->outliers - fmax(1.0, PB_TLB_OUTLIERS * tally->sure));
+            if (seen >= 8.0 && variance <= 0.0 && tally->draws > 0)
+                replay->log_likelihood += weigh_unseen(seen, misses, expected, tally->draws);
             if (seen < 8.0 || variance <= 0.0)
                 continue;
             replay->log_likelihood += weigh_together(seen, misses, expected, variance);
@@ -989,8 +995,13 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
 
         enter_scan(stage, scan);
         stage->has_onsets = find_onsets(replay, stage, i > 0 ? stage - 1 : NULL, scan->page_count);
+        replay->is_sure = stage->has_onsets; /* not without those before */
+        memset(replay->predictions[i].chases, 0,
+               replay->chase_count * sizeof(*replay->predictions[i].chases));
     }
-    for (size_t j = 0; j < replay->chase_count; j++)
+    if (replay->is_sure)
+        count_onsets(replay, scan);
+    for (size_t j = 0; j < replay->chase_count && !replay->is_sure; j++)
         predict_chase(replay, scan, j);
     for (size_t place = 0; place < scan->place_count; place++) {
         struct pb_tlb_base bases[PB_TLB_BASES_MAX];
@@ -1008,7 +1019,7 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
         if (base_count > 0 && !replay->evidence->is_uniform)
             most += adjust_base(replay, scan, place, &bases[best], most - bases[best].log_prior);
         replay->log_likelihood += base_count > 0 ? most : 0.0;
-        if (base_count > 0)
+        if (base_count > 0 && (fits != NULL || !replay->is_sure))
             check_place(replay, scan, place, &bases[best], fits);
     }
     add_chases(replay, fits);
@@ -1061,8 +1072,11 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
                              struct pb_tlb_race *race, double *log_likelihood_out,
                              struct pb_tlb_fit *fits_out, struct pb_error *err)
 {
-    struct replay replay = {
-        .evidence = evidence, .effort = effort, .count = count, .is_checked = fits_out != NULL};
+    struct replay replay = {.evidence = evidence,
+                            .effort = effort,
+                            .count = count,
+                            .is_checked = fits_out != NULL,
+                            .least_density = 3.0 * exp(evidence->noise.log_contamination)};
     bool is_lost = false;
     enum pb_status status;
 
