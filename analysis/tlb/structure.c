@@ -50,7 +50,7 @@ struct scorer {
     double *by_ways; /* [WAYS_MAX + 1] all sets with as many ways; likewise one of each coverage */
     struct overflow *overflows; /* [chases] of a set, so many, */
     size_t overflow_count;
-    double *sums;          /* [chases] and what its units gain with it */
+    double *sums;          /* and what its units gain with each */
     uint32_t *places;      /* [pages] of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
     uint32_t *rank;        /* [pages] and where they are in its order */
@@ -258,7 +258,7 @@ static void find_overflows(struct scorer *scorer, size_t s, const struct unit *u
     size_t end = count <= WAYS_MAX ? count : WAYS_MAX + 1;
     struct overflow *overflows = scorer->overflows;
     double *sums = scorer->sums, rest = 0.0;
-    size_t before = 0, found = 0, first = 0, chases = scan->chase_count;
+    size_t before = 0, found = 0, first = 0;
 
     for (size_t i = 0; i < recorded; i++)
         rest += gain_at_once(scorer, s, &units[scorer->rank[i]]);
@@ -267,7 +267,7 @@ static void find_overflows(struct scorer *scorer, size_t s, const struct unit *u
 
         for (; before < recorded && scorer->rank[before] <= ways; before++)
             rest -= gain_at_once(scorer, s, &units[scorer->rank[before]]);
-        sums[onset] = rest;
+        sums[found] = rest;
         overflows[found] = (struct overflow){.onset = onset, .before = (uint32_t)before};
         overflows[found].ways = (uint32_t)ways;
         while (ways < end && units[ways].lookup_pages <= pages)
@@ -279,8 +279,8 @@ static void find_overflows(struct scorer *scorer, size_t s, const struct unit *u
 
         while (first < found && overflows[first].before <= i)
             first++;
-        for (size_t w = first < found ? overflows[first].onset : chases; w < chases; w++)
-            sums[w] += gain[w];
+        for (size_t k = first; k < found; k++)
+            sums[k] += gain[overflows[k].onset];
     }
     scorer->overflow_count = found;
 }
@@ -289,10 +289,9 @@ static void add_overflows(const struct scorer *scorer, double *by_ways)
 {
     for (size_t k = 0; k < scorer->overflow_count; k++) {
         const struct overflow *overflow = &scorer->overflows[k];
-        double gain = scorer->sums[overflow->onset];
 
         for (size_t ways = overflow->ways; ways < overflow->end; ways++)
-            by_ways[ways] += gain;
+            by_ways[ways] += scorer->sums[k];
     }
 }
 
