@@ -175,6 +175,7 @@ enum pb_status pb_tlb_evidence_open(const struct pb_tlb_scans *scans,
 
     memset(evidence, 0, sizeof(*evidence));
     evidence->scans = scans;
+    evidence->weighed_cycles = NAN;
     status = estimate_noise(scans, &evidence->noise, err);
     if (status == PB_OK)
         status = pb_sample_sorted(&scans->reference, &sorted, err);
@@ -425,6 +426,7 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
                        (int)PB_TLB_CYCLES_MAX);
     count_excess(evidence, false, counts);
+    evidence->weighed_cycles = NAN;
     evidence->cache_share = share_of_caches(evidence, counts);
     evidence->cache_share_most = fmax(evidence->cache_share_most, evidence->cache_share);
     if (evidence->supposes_hits)
@@ -571,6 +573,8 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
     struct table tables[PB_TLB_BASES_MAX];
     double most = 0.0;
 
+    if (evidence->weighed_cycles == penalty_cycles)
+        return evidence->bound;
     for (size_t i = 0; i < pb_tlb_base_kinds(evidence); i++)
         fill_table(evidence, i, penalty_cycles, &tables[i]);
     for (size_t s = 0; s < evidence->scans->count; s++)
@@ -580,7 +584,8 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
             most += weigh_place(evidence, tables, &place, penalty_cycles,
                                 evidence->gain[s] + at * (place.count + 1));
         }
-    return most;
+    evidence->weighed_cycles = penalty_cycles;
+    return evidence->bound = most;
 }
 
 enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct pb_error *err)
@@ -591,6 +596,7 @@ enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct p
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
                        (int)PB_TLB_CYCLES_MAX);
     count_excess(evidence, true, counts);
+    evidence->weighed_cycles = NAN;
     evidence->cache_share = share_of_caches(evidence, counts);
     free(counts);
     return PB_OK;

@@ -61,9 +61,10 @@ struct pb_tlb_evidence {
      */
     double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];
     size_t step_count;
-    float **gain;        /* [scan][place][chase_count + 1], of the step looked at last */
-    double *scratch;     /* as many as the most chases of a scan */
-    struct pb_room room; /* of all arrays */
+    float **gain;                 /* [scan][place][chase_count + 1], of the step looked at last: */
+    double weighed_cycles, bound; /* NaN: what is known has changed since */
+    double *scratch;              /* as many as the most chases of a scan */
+    struct pb_room room;          /* of all arrays */
 };
 
 /*

@@ -461,7 +461,8 @@ static enum pb_status search_behind(struct search *search, struct pb_error *err)
                         candidates->items[i].penalty_cycles >= candidates->items[0].penalty_cycles))
                 continue;
             search->evidence->position = position;
-            status = pb_tlb_propose_steps(search->evidence, err);
+            if (i > 0) /* what was proposed and estimated for others */
+                status = pb_tlb_propose_steps(search->evidence, err);
             if (status == PB_OK)
                 status = add_level(search, &candidates->items[i], &found, err);
             if (status == PB_OK && found) {

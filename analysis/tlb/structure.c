@@ -1249,6 +1249,7 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
             structure->victims != PB_TLB_LRU || !is_sure_to_come(evidence);
         evidence->coverage_bytes[evidence->position] = structure->coverage_bytes;
         evidence->level_count++;
+        evidence->weighed_cycles = NAN;
     }
     pb_room_clear(&scorer.room);
     return status;
@@ -1258,6 +1259,7 @@ void pb_tlb_drop(struct pb_tlb_evidence *evidence)
 {
     uint32_t **onset_pages = evidence->onset_pages[evidence->position];
 
+    evidence->weighed_cycles = NAN;
     evidence->level_count--;
     for (size_t i = evidence->position; i < evidence->level_count; i++) {
         evidence->onset_pages[i] = evidence->onset_pages[i + 1];
@@ -1274,6 +1276,7 @@ enum pb_status pb_tlb_adopt_all(struct pb_tlb_evidence *evidence, const struct p
     enum pb_status status = PB_OK;
 
     evidence->level_count = 0;
+    evidence->weighed_cycles = NAN;
     for (size_t i = 0; i < count && status == PB_OK; i++) {
         evidence->position = i;
         status = pb_tlb_adopt(evidence, &levels[i].structure, levels[i].penalty_cycles, NULL, err);
