@@ -156,6 +156,7 @@ static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error
             PB_ROOM_ARRAY(room, evidence->onset_pages[i][s], scan->page_count);
     }
     PB_ROOM_ARRAY(room, evidence->scratch, chases);
+    PB_ROOM_ARRAY(room, evidence->misses, chases);
     return pb_room_status(room, err);
 }
 
@@ -228,19 +229,37 @@ static struct place find_place(const struct pb_tlb_evidence *evidence, size_t s,
     return place;
 }
 
-/*
- * What a load of a chase takes beyond its line, less what the levels found so far add. One that is
- * replaced at random adds what the load takes, and what hits it is looked up in no level behind.
- */
-static inline double excess_of(const struct pb_tlb_evidence *evidence, const struct place *place,
-                               size_t chase, double base_cycles, bool *is_hit_out)
-{
-    double left = place->cycles[chase] - base_cycles;
+/* The known levels that loads of a place miss in a chase, and in all longer ones before `end`. */
+struct missed {
+    size_t levels[PB_TLB_FOUND_MAX], count, end;
+};
 
-    *is_hit_out = false;
+static struct missed find_missed(const struct pb_tlb_evidence *evidence, const struct place *place,
+                                 size_t chase)
+{
+    struct missed missed = {.count = 0, .end = place->count};
+
     for (size_t i = 0; i < evidence->level_count; i++) {
-        if (place->first_miss[i] > chase)
-            continue;
+        if (place->first_miss[i] <= chase)
+            missed.levels[missed.count++] = i;
+        else if (place->first_miss[i] < missed.end)
+            missed.end = place->first_miss[i];
+    }
+    return missed;
+}
+
+/*
+ * What is left of what a load takes beyond its line, less what the levels found so far add. One
+ * that is replaced at random adds what the load takes, and what hits it is looked up in no level
+ * behind.
+ */
+static inline double excess_of(const struct pb_tlb_evidence *evidence, const struct missed *missed,
+                               double left, bool *is_hit_out)
+{
+    *is_hit_out = false;
+    for (size_t k = 0; k < missed->count; k++) {
+        size_t i = missed->levels[k];
+
         if (evidence->is_random[i] && left < evidence->penalty_cycles[i] / 2.0) {
             *is_hit_out = i < evidence->position;
             break;
@@ -262,8 +281,9 @@ static double end_of(const struct pb_tlb_evidence *evidence, const struct place 
 
     for (size_t i = place->first; i < place->count && count < ENDS; i++) {
         size_t chase = is_last ? place->count - 1 - (i - place->first) : i;
+        struct missed missed = find_missed(evidence, place, chase);
         bool is_hit;
-        double here = excess_of(evidence, place, chase, base_cycles, &is_hit);
+        double here = excess_of(evidence, &missed, place->cycles[chase] - base_cycles, &is_hit);
 
         if (!isnan(here))
             cycles[count++] = base_cycles + here;
@@ -344,12 +364,16 @@ static void count_excess(const struct pb_tlb_evidence *evidence, bool all, doubl
 
             if (!evidence->is_uniform)
                 base = end_of(evidence, &place, base, false);
-            for (size_t w = all ? place.first : place.lookup; w < place.count; w++) {
-                bool is_hit;
-                double here = excess_of(evidence, &place, w, base, &is_hit);
+            for (size_t w = all ? place.first : place.lookup; w < place.count;) {
+                const struct missed missed = find_missed(evidence, &place, w);
 
-                if ((all || !is_hit) && here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
-                    counts[(size_t)(here + 0.5)]++;
+                for (; w < missed.end; w++) {
+                    bool is_hit;
+                    double here = excess_of(evidence, &missed, place.cycles[w] - base, &is_hit);
+
+                    if ((all || !is_hit) && here >= 0.0 && here < PB_TLB_CYCLES_MAX - 1.0)
+                        counts[(int)(here + 0.5)]++;
+                }
             }
         }
     }
@@ -518,17 +542,28 @@ static void fill_table(const struct pb_tlb_evidence *evidence, size_t base, doub
  * log likelihood. Returns that of hits.
  */
 static double weigh_base(const struct pb_tlb_evidence *evidence, const struct table *tables,
-                         const struct place *place, const struct pb_tlb_base *base, double *misses)
+                         const struct place *place, const struct pb_tlb_base *base, float *misses)
 {
+    const struct row *rows = tables[base->cache].rows;
     double sum = base->log_prior;
 
-    for (size_t w = place->first; w < place->count; w++) {
-        bool is_hit;
-        double excess = excess_of(evidence, place, w, base->cycles, &is_hit);
-        struct row row = tables[base->cache].rows[pb_tlb_row(excess)];
+    for (size_t w = place->first; w < place->count;) {
+        const struct missed missed = find_missed(evidence, place, w);
 
-        misses[w] = is_hit ? 0.0 : row.miss;
-        sum += row.hit;
+        for (; missed.count == 0 && w < missed.end; w++) { /* most loads */
+            const struct row *row = &rows[pb_tlb_row(place->cycles[w] - base->cycles)];
+
+            misses[w] = row->miss;
+            sum += row->hit;
+        }
+        for (; w < missed.end; w++) {
+            bool is_hit;
+            double excess = excess_of(evidence, &missed, place->cycles[w] - base->cycles, &is_hit);
+            const struct row *row = &rows[pb_tlb_row(excess)];
+
+            misses[w] = is_hit ? 0.0F : row->miss;
+            sum += row->hit;
+        }
     }
     return sum;
 }
@@ -549,14 +584,13 @@ static double weigh_place(const struct pb_tlb_evidence *evidence, const struct t
     for (size_t w = place->first; w <= place->count; w++)
         gain[w] = base_count == 0 ? 0.0F : -INFINITY;
     for (size_t i = 0; i < base_count; i++) {
-        double *misses = evidence->scratch;
+        float *misses = evidence->misses;
         double sum = weigh_base(evidence, tables, place, &bases[i], misses);
 
-        for (size_t w = place->count;; w--) {
+        gain[place->count] = fmaxf((float)sum, gain[place->count]);
+        for (size_t w = place->count; w-- > place->first;) {
+            sum += misses[w];
             gain[w] = (float)sum > gain[w] ? (float)sum : gain[w];
-            if (w <= place->first)
-                break;
-            sum += misses[w - 1];
         }
     }
     for (size_t w = 0; w < place->first; w++)

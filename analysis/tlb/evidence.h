@@ -63,8 +63,9 @@ struct pb_tlb_evidence {
     size_t step_count;
     float **gain;                 /* [scan][place][chase_count + 1], of the step looked at last: */
     double weighed_cycles, bound; /* NaN: what is known has changed since */
-    double *scratch;              /* as many as the most chases of a scan */
-    struct pb_room room;          /* of all arrays */
+    double *scratch;              /* as many as the most chases of a scan, */
+    float *misses;       /* and of one base, by how much a miss explains each load better */
+    struct pb_room room; /* of all arrays */
 };
 
 /*
@@ -125,7 +126,7 @@ static inline size_t pb_tlb_row(double excess_cycles)
     double at = excess_cycles + PB_TLB_BELOW + 0.5;
 
     if (at >= 0.0)
-        return at < PB_TLB_ROWS ? (size_t)at : PB_TLB_ROWS - 1;
+        return at < PB_TLB_ROWS ? (size_t)(int)at : PB_TLB_ROWS - 1; /* a signed one is quicker */
     return isnan(at) ? PB_TLB_ROWS : 0;
 }
 
