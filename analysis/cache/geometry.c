@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/constants.h"
+#include "analysis/model/parities.h"
 #include "analysis/statistics/likelihood.h"
 #include "analysis/trace.h"
 
@@ -318,7 +319,15 @@ struct sets {
     uint64_t first, step;     /* of the array's lines: an address, and their distance */
     size_t count, overfull;
     size_t open_lines; /* of conflicts: see count_overfull() */
+    struct pb_parities parities;
 };
+
+static inline uint64_t set_of(const struct sets *sets, const struct pb_geometry *geometry,
+                              uint64_t address)
+{
+    return geometry->index == PB_INDEX_XOR ? pb_parities_index(&sets->parities, address)
+                                           : pb_geometry_set(geometry, address);
+}
 
 /* The lines of the longest array of a kind. */
 static size_t count_lines(const struct pb_cache_chases *chases, const struct pb_geometry *geometry,
@@ -343,6 +352,7 @@ static enum pb_status sets_open(const struct pb_geometry *geometry, size_t lines
     sets->last = sets->missed + geometry->sets;
     sets->before = sets->last + geometry->sets;
     sets->rank = sets->before + lines;
+    pb_parities_make(geometry->masks, geometry->mask_count, &sets->parities);
     return PB_OK;
 }
 
@@ -356,14 +366,14 @@ static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_
 {
     uint64_t line = geometry->line_bytes, step = stride > line ? stride : line;
     uint64_t first = stride > line ? base : base / line * line, inverted[64] = {0};
-    uint64_t set = pb_geometry_set(geometry, first);
+    uint64_t set = set_of(sets, geometry, first);
     bool is_modulo = geometry->index == PB_INDEX_MODULO && step % line == 0;
     bool is_run = geometry->index != PB_INDEX_MODULO && (step & (step - 1)) == 0;
     uint64_t further = is_modulo ? quotient(step, line) % geometry->sets : 0;
     uint32_t count = 0;
 
     for (unsigned last = (unsigned)__builtin_ctzll(step); is_run && last < 64; last++)
-        inverted[last] = pb_geometry_set(geometry, (UINT64_C(2) << last) - step);
+        inverted[last] = set_of(sets, geometry, (UINT64_C(2) << last) - step);
     sets->first = first;
     sets->step = step;
     memset(sets->lines, 0, 2 * geometry->sets * sizeof(*sets->lines));
@@ -379,7 +389,7 @@ static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_
         else if (is_modulo)
             set += set + further < geometry->sets ? further : further - geometry->sets;
         else
-            set = pb_geometry_set(geometry, address + step);
+            set = set_of(sets, geometry, address + step);
     }
     sets->count = count;
 }
@@ -473,7 +483,7 @@ static struct conflict find_conflict(const struct pb_cache_chase *chase,
                                      const struct pb_geometry *geometry, const struct sets *sets)
 {
     uint64_t line = geometry->line_bytes, end = (chase->base + chase->array_bytes - 1) / line;
-    uint64_t set = pb_geometry_set(geometry, chase->added);
+    uint64_t set = set_of(sets, geometry, chase->added);
     uint64_t filled = sets->lines[set] + (chase->added / line > end);
 
     return (struct conflict){set, filled > geometry->ways ? filled - geometry->ways : 0};
@@ -613,7 +623,7 @@ static struct rate *open_rates(const struct pb_cache_chase *chase,
                                const struct pb_geometry *geometry, const struct sets *sets,
                                uint64_t address, struct pool *pool, uint64_t *set_out)
 {
-    uint64_t set = *set_out = pb_geometry_set(geometry, address);
+    uint64_t set = *set_out = set_of(sets, geometry, address);
 
     if (sets->lines[set] <= geometry->ways)
         return NULL;
@@ -636,7 +646,7 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
 
         if (chase->seen[i] == PB_OBSERVED_NEITHER) { /* it may have been a miss */
             if (!all_open)
-                sets->missed[pb_geometry_set(geometry, address)]++;
+                sets->missed[set_of(sets, geometry, address)]++;
             visit.line = visit.sector = UINT64_MAX;
             continue;
         }
@@ -692,8 +702,8 @@ static size_t count_overfull(const struct pb_cache_chases *chases,
         bool is_new = quotient(chases->background[i], geometry->line_bytes) != line;
 
         line = quotient(chases->background[i], geometry->line_bytes);
-        lines -= is_new &&
-                 sets->lines[pb_geometry_set(geometry, chases->background[i])] > geometry->ways;
+        lines -=
+            is_new && sets->lines[set_of(sets, geometry, chases->background[i])] > geometry->ways;
     }
     return lines;
 }
@@ -746,7 +756,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     for (size_t i = 0; i < chase->misses; i++) {
         uint64_t address = chases->missing[chase->first_missing + i];
         uint64_t line = quotient(address, geometry->line_bytes);
-        uint64_t set = pb_geometry_set(geometry, address);
+        uint64_t set = set_of(sets, geometry, address);
         bool is_own = all_open || (conflict.excess > 0 && set == conflict.set);
         bool is_open = is_own || sets->lines[set] > geometry->ways;
         struct rate *rate;

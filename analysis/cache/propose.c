@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/constants.h"
+#include "analysis/model/parities.h"
 
 enum {
     LINE_MIN = 32,
@@ -300,10 +301,13 @@ static uint64_t fullest(const struct pb_geometry *geometry, uint64_t base, uint6
                         uint32_t *lines)
 {
     uint64_t most = 0, first = base / geometry->line_bytes * geometry->line_bytes;
+    struct pb_parities parities;
 
+    pb_parities_make(geometry->masks, geometry->mask_count, &parities);
     memset(lines, 0, geometry->sets * sizeof(*lines));
     for (uint64_t at = first; at < base + bytes; at += geometry->line_bytes) {
-        uint64_t set = pb_geometry_set(geometry, at);
+        uint64_t set = geometry->index == PB_INDEX_XOR ? pb_parities_index(&parities, at)
+                                                       : pb_geometry_set(geometry, at);
 
         lines[set]++;
         most = lines[set] > most ? lines[set] : most;

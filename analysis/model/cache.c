@@ -4,14 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/model/parities.h"
 #include "analysis/model/tree.h"
 #include "core/order.h"
 
-enum {
-    SEARCHED_WAYS_MAX = 16, /* of wider sets the lines are hashed */
-    ADDRESS_BYTES = 8,
-    BYTE_VALUES = 256
-};
+enum { SEARCHED_WAYS_MAX = 16 }; /* of wider sets the lines are hashed */
 
 static const uint32_t NONE = UINT32_MAX;   /* no slot */
 static const uint64_t ABSENT = UINT64_MAX; /* no line */
@@ -65,9 +62,7 @@ struct pb_model_cache {
     struct entry *entries;
     unsigned entry_shift;
     uint32_t entry_mask;
-    /* Index masks as sums of tables, one for each byte that they reach from their first bit on. */
-    uint32_t (*index)[BYTE_VALUES];
-    unsigned first_bit, byte_count;
+    struct pb_parities *index; /* NULL: line number modulo sets */
     uint32_t
         *last_hits; /* [slot_count] KEEP_HITS: of each set's segment the first half of its ways */
     unsigned char *trees; /* [set_count][2 * leaves] plru; see tree.h */
@@ -138,18 +133,13 @@ uint64_t pb_model_cache_line(const struct pb_model_cache *cache, uint64_t addres
 
 size_t pb_model_cache_set(const struct pb_model_cache *cache, uint64_t address)
 {
-    uint32_t set = 0;
-
     if (cache->set_mask != 0)
         return address >> cache->line_shift & cache->set_mask;
     if (cache->shape.set_count == 1)
         return 0;
     if (cache->index == NULL)
         return (address >> cache->line_shift) % cache->shape.set_count;
-    address >>= cache->first_bit;
-    for (unsigned byte = 0; byte < cache->byte_count; byte++, address >>= 8)
-        set ^= cache->index[byte][address & 0xff];
-    return set;
+    return pb_parities_index(cache->index, address);
 }
 
 uint64_t pb_model_cache_sector(const struct pb_model_cache *cache, uint64_t address)
@@ -738,27 +728,10 @@ static bool make_hash(struct pb_model_cache *cache)
 
 static bool make_index(struct pb_model_cache *cache)
 {
-    const struct pb_model_shape *shape = &cache->shape;
-    uint64_t all = 0;
-
-    cache->index = calloc(ADDRESS_BYTES, sizeof(*cache->index));
-    if (cache->index == NULL)
-        return false;
-    for (size_t bit = 0; bit < shape->index_mask_count; bit++)
-        all |= shape->index_masks[bit];
-    if (all == 0)
-        return true;
-    cache->first_bit = (unsigned)__builtin_ctzll(all);
-    cache->byte_count = (63 - (unsigned)__builtin_clzll(all) - cache->first_bit) / 8 + 1;
-    for (size_t bit = 0; bit < shape->index_mask_count; bit++) {
-        uint64_t mask = shape->index_masks[bit] >> cache->first_bit;
-
-        for (unsigned byte = 0; byte < cache->byte_count; byte++)
-            for (unsigned value = 0; value < BYTE_VALUES; value++)
-                cache->index[byte][value] |=
-                    (uint32_t)__builtin_parity(value & (mask >> 8 * byte & 0xff)) << bit;
-    }
-    return true;
+    cache->index = malloc(sizeof(*cache->index));
+    if (cache->index != NULL)
+        pb_parities_make(cache->shape.index_masks, cache->shape.index_mask_count, cache->index);
+    return cache->index != NULL;
 }
 
 static bool make_weights(struct pb_model_cache *cache, const double *weights, size_t widest)

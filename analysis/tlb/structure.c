@@ -7,9 +7,10 @@
 
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
+#include "analysis/model/parities.h"
 #include "analysis/room.h"
 
-enum { COVERAGES_MAX = 24, WAYS_MAX = 8192, ENTRY_BYTES = 6 };
+enum { COVERAGES_MAX = 24, WAYS_MAX = 8192 };
 
 /* Log odds of what need not be kept. */
 static const double UNLIKELY = 30.0;
@@ -43,7 +44,7 @@ struct scorer {
     struct pb_tlb_evidence *evidence;
     struct units units;
     uint32_t **clear_onsets; /* [scan][place] see clear_onset() */
-    uint16_t parities[ENTRY_BYTES][256];
+    struct pb_parities parities;
     struct unit *ordered; /* of one scan, set by set */
     uint32_t *set_of;     /* of its units */
     uint32_t *begin;      /* [sets + 1] of ordered */
@@ -93,35 +94,15 @@ bool pb_tlb_is_cache(const struct pb_tlb_evidence *evidence,
            pb_tlb_entry_count(structure) >= (double)evidence->fits_pages;
 }
 
-/* Parities of all values of each byte of an entry number, for each bit of the set. */
-static void tabulate(struct scorer *scorer, const struct pb_tlb_structure *structure)
-{
-    for (size_t byte = 0; byte < ENTRY_BYTES && structure->mask_count > 0; byte++) {
-        for (uint64_t value = 0; value < 256; value++) {
-            uint16_t set = 0;
-
-            for (size_t i = 0; i < structure->mask_count; i++)
-                set |=
-                    (uint16_t)(__builtin_parityll(structure->masks[i] & value << (8 * byte)) << i);
-            scorer->parities[byte][value] = set;
-        }
-    }
-}
-
+/* By its parities, see pb_parities_make(). */
 static size_t set_of(const struct scorer *scorer, const struct pb_tlb_structure *structure,
                      uint64_t entry)
 {
-    size_t set = 0;
-
-    if (!structure->is_equal)
-        return structure->set_at[entry % structure->entry_count];
-    if (structure->mask_count == 0)
-        return (size_t)((structure->set_count & (structure->set_count - 1)) == 0
-                            ? entry & (structure->set_count - 1)
-                            : entry % structure->set_count);
-    for (size_t byte = 0; byte < ENTRY_BYTES; byte++)
-        set ^= scorer->parities[byte][entry >> (8 * byte) & 255];
-    return set;
+    if (structure->is_equal && structure->mask_count > 0)
+        return pb_parities_index(&scorer->parities, entry);
+    if (structure->is_equal && (structure->set_count & (structure->set_count - 1)) == 0)
+        return (size_t)entry & (structure->set_count - 1);
+    return pb_tlb_set_of(structure, entry);
 }
 
 static int by_lookup(const void *a, const void *b)
@@ -188,7 +169,7 @@ static const struct unit *order_units(struct scorer *scorer,
         return units;
     }
     if (s == 0)
-        tabulate(scorer, structure);
+        pb_parities_make(structure->masks, structure->mask_count, &scorer->parities);
     memset(scorer->begin, 0, (structure->set_count + 1) * sizeof(*scorer->begin));
     for (size_t i = 0; i < count; i++) {
         scorer->set_of[i] = (uint32_t)set_of(scorer, structure, units[i].entry);
