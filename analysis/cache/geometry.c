@@ -407,7 +407,7 @@ static size_t count_lacking(const struct pb_geometry *geometry, const struct set
 
 /* Open loads that miss at one rate, and those of them that missed. */
 struct rate {
-    size_t open, missed;
+    uint32_t open, missed;
 };
 
 /* Sets of more lines are not ranked: it bounds the time. */
@@ -431,7 +431,7 @@ struct pool {
 
 static double log_of_rate(struct rate rate)
 {
-    size_t open = rate.open > rate.missed ? rate.open : rate.missed;
+    uint32_t open = rate.open > rate.missed ? rate.open : rate.missed;
 
     return log_beta_binomial((double)rate.missed, (double)open, 1.0, 1.0);
 }
@@ -454,10 +454,14 @@ static void add_pool(const struct pool *pool, struct pb_geometry_fit *fit)
         struct rate all = {0, 0};
 
         for (size_t i = 0; i <= NO_RANK; i++) {
-            all.open += pool->by_rank[i][kind].open;
-            all.missed += pool->by_rank[i][kind].missed;
-            by_rank += log_of_rate(pool->by_rank[i][kind]);
-            fit->open_at_best += log_at_best(pool->by_rank[i][kind]);
+            struct rate rate = pool->by_rank[i][kind];
+
+            if ((rate.open | rate.missed) == 0)
+                continue;
+            all.open += rate.open;
+            all.missed += rate.missed;
+            by_rank += log_of_rate(rate);
+            fit->open_at_best += log_at_best(rate);
         }
         alike += log_of_rate(all);
     }
@@ -574,13 +578,13 @@ struct visit {
     uint64_t line, sector; /* numbers */
     bool has_missed;       /* the line, at its first load */
     bool is_first;         /* no other sector of it was loaded since */
-    struct rate *rate;     /* of its first load, where that is open */
+    struct rate *rate;     /* of its first load */
 };
 
 /*
- * One load; `open`: its rates where it is open, by what the open load before did. The first load of
- * a line whose set is overfull is open. The other sectors of one visit share its outcome, where
- * nothing is prefetched; a first one that alone seems to miss is an outlier, and contradicts once.
+ * An open load; `open`: its rates, by what the open load before did. The first load of a line is
+ * open. The other sectors of one visit share its outcome, where nothing is prefetched; a first one
+ * that alone seems to miss is an outlier, and contradicts once.
  */
 static void take_load(const struct pb_geometry *geometry, uint64_t address, bool missed,
                       struct rate *open, struct visit *visit, struct pool *pool,
@@ -588,7 +592,7 @@ static void take_load(const struct pb_geometry *geometry, uint64_t address, bool
 {
     uint64_t line = quotient(address, geometry->line_bytes);
     uint64_t sector = quotient(address, geometry->sector_bytes);
-    bool is_same = line == visit->line, is_new = sector != visit->sector, is_open = open != NULL;
+    bool is_same = line == visit->line, is_new = sector != visit->sector;
     bool was_outlier = is_new && is_same && !missed && visit->has_missed && visit->is_first &&
                        !geometry->hides_misses;
 
@@ -598,7 +602,7 @@ static void take_load(const struct pb_geometry *geometry, uint64_t address, bool
         fit->misses++;
         fit->misses_wrong++;
     }
-    if (is_new && is_open && (!is_same || geometry->hides_misses)) {
+    if (is_new && (!is_same || geometry->hides_misses)) {
         visit->rate = &open[pool->before];
         visit->rate->open++;
         visit->rate->missed += missed;
@@ -608,12 +612,12 @@ static void take_load(const struct pb_geometry *geometry, uint64_t address, bool
         fit->misses += !geometry->hides_misses;
         fit->misses_wrong += !geometry->hides_misses && !missed;
         visit->is_first = false;
-    } else if (!is_new || !is_open || (is_same && !geometry->hides_misses)) {
+    } else if (!is_new || (is_same && !geometry->hides_misses)) {
         fit->hits++;
         fit->hits_wrong += missed;
     }
     if (!is_same)
-        visit->has_missed = visit->is_first = missed && is_open;
+        visit->has_missed = visit->is_first = missed;
     visit->line = line;
     visit->sector = sector;
 }
@@ -641,7 +645,7 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
     uint64_t set = 0;
 
     for (size_t i = 0; i < chase->count; i++) {
-        uint64_t address = chase->base + chase->offset_bytes[i];
+        uint64_t address = chase->base + chase->offset_bytes[i], line;
         bool missed = chase->seen[i] == PB_OBSERVED_MISS, is_new;
 
         if (chase->seen[i] == PB_OBSERVED_NEITHER) { /* it may have been a miss */
@@ -650,13 +654,21 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
             visit.line = visit.sector = UINT64_MAX;
             continue;
         }
-        is_new = quotient(address, geometry->line_bytes) != visit.line;
+        line = quotient(address, geometry->line_bytes);
+        is_new = line != visit.line;
         if (all_open)
             open = pool.by_rank[NO_RANK];
         else if (is_new || geometry->hides_misses)
             open = open_rates(chase, geometry, sets, address, &pool, &set);
         sets->missed[set] += is_new && missed;
-        take_load(geometry, address, missed, open, &visit, &pool, fit);
+        if (open != NULL) {
+            take_load(geometry, address, missed, open, &visit, &pool, fit);
+            continue;
+        }
+        fit->hits++;
+        fit->hits_wrong += missed;
+        visit.line = line;
+        visit.has_missed = false;
     }
     add_pool(&pool, fit);
 }
