@@ -486,7 +486,7 @@ static enum pb_status learn(struct scorer *scorer, size_t s, bool seen_only,
                             struct pb_error *err)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    uint64_t *differences, first = 0;
+    uint64_t *differences, first = 0, steps[64] = {0};
     size_t count = 0;
 
     if (scan->stride_bytes < scorer->units.coverage_bytes)
@@ -494,8 +494,13 @@ static enum pb_status learn(struct scorer *scorer, size_t s, bool seen_only,
     differences = malloc((scan->place_count + 1) * sizeof(*differences));
     if (differences == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places", scan->place_count);
-    for (size_t page = 1; page < scan->page_count && !seen_only; page++)
-        pb_gf2_add(tried, entry_of(scorer, s, page) ^ entry_of(scorer, s, 0));
+    for (size_t page = 1; page < scan->page_count && !seen_only; page++) {
+        uint64_t step = entry_of(scorer, s, page) ^ entry_of(scorer, s, page - 1);
+        uint64_t *last = &steps[step == 0 ? 0 : 63 - __builtin_clzll(step)];
+
+        if (step != *last) /* most are known by their highest bit */
+            pb_gf2_add(tried, *last = step);
+    }
     for (size_t place = 0; place < scan->place_count; place++) {
         size_t added = find_cause(scorer, s, place);
 
