@@ -145,6 +145,7 @@ static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error
     size_t chases = 1;
 
     PB_ROOM_ARRAY(room, evidence->gain, scans->count);
+    PB_ROOM_ARRAY(room, evidence->scan_bounds, scans->count);
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
         PB_ROOM_ARRAY(room, evidence->onset_pages[i], scans->count);
     for (size_t s = 0; s < scans->count && !room->is_out; s++) {
@@ -611,13 +612,17 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
         return evidence->bound;
     for (size_t i = 0; i < pb_tlb_base_kinds(evidence); i++)
         fill_table(evidence, i, penalty_cycles, &tables[i]);
-    for (size_t s = 0; s < evidence->scans->count; s++)
+    for (size_t s = 0; s < evidence->scans->count; s++) {
+        double before = most;
+
         for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
             struct place place = find_place(evidence, s, at);
 
             most += weigh_place(evidence, tables, &place, penalty_cycles,
                                 evidence->gain[s] + at * (place.count + 1));
         }
+        evidence->scan_bounds[s] = most - before;
+    }
     evidence->weighed_cycles = penalty_cycles;
     return evidence->bound = most;
 }

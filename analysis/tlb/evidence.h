@@ -61,11 +61,12 @@ struct pb_tlb_evidence {
      */
     double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];
     size_t step_count;
-    float **gain;                 /* [scan][place][chase_count + 1], of the step looked at last: */
-    double weighed_cycles, bound; /* NaN: what is known has changed since */
-    double *scratch;              /* as many as the most chases of a scan, */
-    float *misses;       /* and of one base, by how much a miss explains each load better */
-    struct pb_room room; /* of all arrays */
+    float **gain;               /* [scan][place][chase_count + 1], of the step looked at last, */
+    double weighed_cycles;      /* which is this; NaN: what is known has changed since */
+    double bound, *scan_bounds; /* no structure gains more, nor in a scan; [scan] */
+    double *scratch;            /* as many as the most chases of a scan, */
+    float *misses;              /* and of one base, by how much a miss explains each load better */
+    struct pb_room room;        /* of all arrays */
 };
 
 /*

@@ -377,20 +377,45 @@ static double score_index(struct scorer *scorer, const struct pb_tlb_structure *
     return add_equal(scorer, &equal, scorer->by_ways, scorer->units.most);
 }
 
-/* Entry numbers modulo all numbers of sets, scan by scan, whose gains stay in the cache. */
+/* May sets gain enough that have gained so much by_ways, with all that other scans may show? */
+static bool may_be_likely(const struct scorer *scorer, const double *by_ways, double others)
+{
+    const struct pb_tlb_ranking *ranking = scorer->ranking;
+    double most = 0.0;
+
+    if (ranking->count == 0)
+        return true;
+    for (size_t ways = 1; ways < scorer->units.most; ways++)
+        most = by_ways[ways] > most ? by_ways[ways] : most;
+    return most + others >= ranking->items[ranking->best].score - UNLIKELY;
+}
+
+/*
+ * Entry numbers modulo all numbers of sets, scan by scan, whose gains stay in the cache; each as
+ * long as it may be likely.
+ */
 static void score_modulo(struct scorer *scorer)
 {
     struct pb_tlb_structure equal = {.coverage_bytes = scorer->units.coverage_bytes,
                                      .is_equal = true};
-    double *by_ways = scorer->by_ways;
+    const struct pb_tlb_evidence *evidence = scorer->evidence;
+    bool is_unlikely[PB_TLB_SETS_IN_TURN + 1] = {false};
+    double *by_ways = scorer->by_ways, others = evidence->bound;
     size_t row = scorer->units.most + 1;
 
     memset(by_ways, 0, (PB_TLB_SETS_IN_TURN + 1) * row * sizeof(*by_ways));
-    for (size_t s = 0; s < scorer->evidence->scans->count; s++)
-        for (equal.set_count = 2; equal.set_count <= PB_TLB_SETS_IN_TURN; equal.set_count++)
-            sum_scan(scorer, &equal, s, by_ways + equal.set_count * row);
+    for (size_t s = 0; s < evidence->scans->count; s++) {
+        others -= evidence->scan_bounds[s];
+        for (size_t sets = 2; sets <= PB_TLB_SETS_IN_TURN; sets++) {
+            equal.set_count = sets;
+            if (!is_unlikely[sets])
+                sum_scan(scorer, &equal, s, by_ways + sets * row);
+            is_unlikely[sets] |= !may_be_likely(scorer, by_ways + sets * row, others);
+        }
+    }
     for (equal.set_count = 2; equal.set_count <= PB_TLB_SETS_IN_TURN; equal.set_count++)
-        add_equal(scorer, &equal, by_ways + equal.set_count * row, scorer->units.most);
+        if (!is_unlikely[equal.set_count])
+            add_equal(scorer, &equal, by_ways + equal.set_count * row, scorer->units.most);
 }
 
 /* The chase with which a place begins to miss, where it is clearly one; the chase count: it is not.
