@@ -1,6 +1,7 @@
 /* Loads outstanding, sent one by one. */
 #include "analysis/throughput/outstanding.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -27,10 +28,10 @@ void pb_outstanding_simulate(struct pb_outstanding *outstanding, unsigned warps,
     double now = 0.0, last = 0.0;
 
     memset(outstanding->ready, 0, sizeof(double) * warps);
-    memset(outstanding->warp_free, 0, sizeof(double) * warps * ring);
     memset(outstanding->sm_free, 0, sizeof(double) * sm_ring);
     for (unsigned sent = 0; sent < loads; sent++) {
         unsigned next = at + 1 < ring ? at + 1 : 0;
+        bool is_free = sent + 1 < ring; /* no load has taken the next register yet */
 
         for (unsigned warp = 0; warp < warps; warp++) {
             double *of_sm = &outstanding->sm_free[sm_at];
@@ -41,7 +42,7 @@ void pb_outstanding_simulate(struct pb_outstanding *outstanding, unsigned warps,
             outstanding->warp_free[(size_t)at * warps + warp] = *of_sm = last;
             now += outstanding->issue;
             outstanding->ready[warp] =
-                later(now, outstanding->warp_free[(size_t)next * warps + warp]);
+                is_free ? now : later(now, outstanding->warp_free[(size_t)next * warps + warp]);
             sm_at = sm_at + 1 < sm_ring ? sm_at + 1 : 0;
         }
         last_out[sent] = last;
