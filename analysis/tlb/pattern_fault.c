@@ -219,8 +219,10 @@ const char *pb_pattern_mixture(const struct pb_case *at, const struct pb_pattern
 {
     const struct pb_parameter *own = translated_latency(at, pattern);
 
+    if (slice->low > most || (slice->prevails && slice->common.value > most))
+        return "its lines miss the cache";
     if (slice->prevails)
-        return slice->common.value > most ? "its lines miss the cache" : NULL;
+        return NULL;
     if (slice->low < most && slice->high > most)
         return "it mixes hits and misses of the cache";
     if ((pattern == 0 || pattern == 3) && own != NULL &&
