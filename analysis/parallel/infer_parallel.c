@@ -3,7 +3,8 @@
  *
  *   l2, dram         loaded_knee_share: the share of the most traffic that the other SMs move at
  *                    which the latency of one SM is 15% above that without traffic, between the two
- *                    measurements around it; loaded_latency_cycles: beside all of the traffic
+ *                    measurements around it, or where it surely is not and surely is so far above;
+ *                    loaded_latency_cycles: beside all of the traffic
  *   l2_near          size_bytes: of an array that one SM alone has read, the part that its own half
  *                    of L2 holds. With it l2.size_bytes, the largest array that both halves hold,
  *                    and the latencies of l2_near and l2_far by loads replace what tests by all SMs
@@ -37,6 +38,7 @@
 
 #include "analysis/axes.h"
 #include "analysis/confidence.h"
+#include "analysis/constants.h"
 #include "analysis/statistics/sample.h"
 #include "analysis/statistics/sort.h"
 
@@ -115,6 +117,21 @@ static struct pb_estimate find_knee(const double *cells, size_t shares, size_t s
     return PB_ESTIMATE_NONE;
 }
 
+/*
+ * Medians of whole cycles are alike within some: where the latency rises slowly, the knee may lie
+ * beyond the measurements around it.
+ */
+static struct pb_estimate bound_knee(const double *cells, size_t shares, size_t step, double limit)
+{
+    struct pb_estimate knee = find_knee(cells, shares, step, limit);
+    double low = find_knee(cells, shares, step, limit - PB_ALIKE_CYCLES).value;
+    double high = find_knee(cells, shares, step, limit + PB_ALIKE_CYCLES).value;
+
+    knee.low = fmin(knee.low, low);
+    knee.high = fmax(knee.high, isnan(high) ? 1.0 : high);
+    return knee;
+}
+
 enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
 {
     static const struct pb_axis_requirement requirements[] = {
@@ -138,7 +155,7 @@ enum pb_status pb_infer_loaded(const struct pb_case *at, struct pb_error *err)
             return pb_fail(err, PB_NOT_FOUND, "not recorded: traffic at some shares");
     if (!(cells[(shares - 1) * step + QUANTITY_BACKGROUND] > 0.0))
         return pb_fail(err, PB_NOT_FOUND, "not applicable: no other SM made any traffic");
-    knee = find_knee(cells, shares, step, (1.0 + knee_rise) * cells[0]);
+    knee = bound_knee(cells, shares, step, (1.0 + knee_rise) * cells[0]);
     if (isnan(knee.value))
         pb_parameter_set_none(
             pb_case_answer(at, "loaded_knee_share"),
