@@ -33,10 +33,13 @@ static uint64_t most(uint64_t a, uint64_t b)
  */
 enum { PLACES_UNIT = 4096 };
 
+/* Runs of so many sectors may as well be a spike's, or two spikes'. */
+enum { SPIKES_RUN = 2 };
+
 /* Where hits and misses meet in a pass: a multiple of its unit, the sector or the stride. */
 struct place {
     uint64_t at, unit;
-    bool is_single; /* of one sector, which alone misses or hits: it may as well be a spike's */
+    unsigned run; /* sectors that miss or hit alike before or behind it, SPIKES_RUN + 1 at most */
 };
 
 struct places {
@@ -53,7 +56,7 @@ static int by_place(const void *a, const void *b)
         return left->at > right->at ? 1 : -1;
     if (left->unit != right->unit)
         return left->unit > right->unit ? 1 : -1;
-    return left->is_single - right->is_single;
+    return (int)right->run - (int)left->run;
 }
 
 /* The places of one chase: first loads of sectors that are not like those of the sector before. */
@@ -78,14 +81,45 @@ static size_t add_places(const struct pb_cache_chase *chase, const struct pb_geo
             seen != chase->seen[i] &&
             (hints->prefetch_bytes == 0 ||
              (chase->seen[i] == PB_OBSERVED_MISS && !is_covered && here - unit >= prefetched))) {
-            bool is_single = count > 0 && places[count - 1].at == here - unit;
+            uint64_t run = count > 0 ? (here - places[count - 1].at) / unit : UINT64_MAX;
 
-            if (is_single)
-                places[count - 1].is_single = true;
-            places[count++] = (struct place){here, unit, is_single};
+            run = least(run, SPIKES_RUN + 1);
+            if (count > 0)
+                places[count - 1].run = (unsigned)least(places[count - 1].run, run);
+            places[count++] = (struct place){here, unit, (unsigned)run};
         }
         before = sector;
         seen = chase->seen[i];
+    }
+    return count;
+}
+
+/*
+ * Spikes among hits are places either side of their run. Where noise makes as many runs of a length
+ * as there are, these say nothing of lines: the places of the others are kept. Returns how many.
+ */
+static size_t drop_spikes(struct place *places, size_t count, size_t hits,
+                          const struct pb_tally *background)
+{
+    struct pb_tally noise = {1, 0, 1};
+
+    for (unsigned run = 1; run <= SPIKES_RUN; run++) {
+        struct pb_tally alone = {hits, hits, 0};
+        size_t of_run = 0, kept = 0;
+
+        noise.accesses *= background->accesses;
+        noise.misses *= background->misses;
+        for (size_t i = 0; i < count; i++)
+            of_run += places[i].run == run;
+        alone.misses = of_run / 2;
+        alone.accesses += alone.misses;
+        if (pb_tally_exceeds(&alone, &noise) ||
+            pb_tally_surprise(&alone, background) <= PB_MISSES_BY_CHANCE)
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (places[i].run != run)
+                places[kept++] = places[i];
+        count = kept;
     }
     return count;
 }
@@ -97,7 +131,7 @@ static enum pb_status list_places(const struct evidence *evidence, struct places
     const struct pb_cache_chases *chases = evidence->chases;
     const struct pb_geometry_hints *hints = &evidence->hints;
     struct place *places = malloc((pb_cache_chases_loads(chases) + 1) * sizeof(*places));
-    size_t count = 0, kept = 0, of_place = 0;
+    size_t count = 0, kept = 0, of_place = 0, hits = 0;
     uint64_t last = 0, unit = UINT64_MAX;
 
     if (places == NULL)
@@ -112,7 +146,9 @@ static enum pb_status list_places(const struct evidence *evidence, struct places
         if (!pb_tally_exceeds(&tally, evidence->background))
             continue;
         count += add_places(&chases->items[i], hints, places + count);
+        hits += chases->items[i].count - chases->items[i].misses;
     }
+    count = drop_spikes(places, count, hits, evidence->background);
     qsort(places, count, sizeof(*places), by_place);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || places[i].at != last) {
@@ -148,7 +184,7 @@ static double likelihood_at(const struct places *places, uint64_t line, bool is_
 
         if (line >= place->unit)
             ratio *= 2.0 * (place->at % (2 * line) == 0 ? even_share : 1.0 - even_share);
-        if (place->is_single == is_single)
+        if ((place->run == 1) == is_single)
             sum += log(noise + (place->at % line == 0 ? (1.0 - noise) * ratio : 0.0));
     }
     return sum;
