@@ -16,7 +16,7 @@ enum pb_status pb_infer_geometry(const struct pb_case *at, struct pb_error *err)
 enum pb_status pb_infer_policy(const struct pb_case *at, struct pb_error *err);
 /* infer_latency.c */
 enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *err);
-enum pb_status pb_infer_l2_misses_untranslated(const struct pb_case *at, struct pb_error *err);
+enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_shared_latency(const struct pb_case *at, struct pb_error *err);
 /* infer_over_sms.c */
 enum pb_status pb_infer_l2_over_sms(const struct pb_case *at, struct pb_error *err);

@@ -124,7 +124,7 @@ const struct pb_inference pb_inferences[] = {
     {"tlb_l1", {"tlb_reach", "?tlb_remap"}, TLB_ANSWERS, NULL},
     {"tlb_l2", {"tlb_reach", "?tlb_remap"}, TLB_ANSWERS, NULL},
     {"tlb_l3", {"tlb_reach", "?tlb_remap"}, TLB_ANSWERS, pb_infer_tlb_levels},
-    {"l2", {"l2_capacity"}, {{NULL, NULL}}, pb_infer_l2_misses_untranslated},
+    {"l2", {"l2_capacity"}, {{NULL, NULL}}, pb_infer_l2_translated},
     {"sm", {"sm_misses"}, {{NULL, NULL}}, pb_infer_misses_over_sms},
     {"tlb_l2", {"sm_misses"}, {{"penalty_mode_cycles", "cycle"}}, pb_infer_translations_over_sms},
     {"l1", {"latency_pattern"}, {{"pattern_cycles", "cycle"}}, pb_infer_pattern},

@@ -7,6 +7,9 @@
  * can miss. Of a cache that is sampled the size is then where half of the loads miss, which repeats
  * within 3% where the first few misses move by a quarter (an H200's L2).
  *
+ * L2's sweep is read again once the TLB is known: what begins to take longer may be hits that lack
+ * their translation.
+ *
  * Source: M16 section 4.2, "Determine cache size".
  */
 #include "analysis/infer.h"
@@ -418,4 +421,157 @@ enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
     }
     pb_level_clear(&level);
     return status;
+}
+
+/* ---- L2's sweep, once the TLB is known ---- */
+
+/* What the TLB's levels cost that reach less far than the chase, up to the first that does. */
+static double cost_of_short_levels(const struct pb_case *at, double footprint_bytes)
+{
+    static const char *const levels[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+    double cost = 0.0;
+
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        const struct pb_parameter *penalty =
+            pb_parameters_find(at->parameters, levels[i], "penalty_cycles");
+
+        if (pb_parameters_number(at->parameters, levels[i], "reach_bytes") >= footprint_bytes)
+            break;
+        if (penalty != NULL && penalty->kind == PB_VALUE_NUMBER)
+            cost += penalty->numbers[0].high;
+    }
+    return cost;
+}
+
+/*
+ * Where nobody could look at DRAM: loads over more memory than the TLB reaches lack their
+ * translations, some or all of them. A miss that does not takes less by what the TLB costs, and no
+ * less than a hit.
+ */
+static void widen_by_translation(const struct pb_case *at)
+{
+    static const struct pb_pick misses = {"global_cg", "traced", "miss"};
+    struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
+    double hit = pb_parameters_number(at->parameters, "l2", "latency_cycles"), cost, low;
+    size_t next = 0;
+    const struct pb_point *point = pb_point_next(&at->recordings[0].series, &misses, &next);
+    char why[PB_TEXT_LENGTH];
+
+    if (point == NULL || answer->kind != PB_VALUE_NUMBER)
+        return;
+    cost = cost_of_short_levels(at, (double)point->footprint_bytes);
+    low = fmax(answer->numbers[0].low - cost, hit);
+    if (!(low < answer->numbers[0].low))
+        return;
+    snprintf(why, sizeof(why), "less by up to %.0f cycles where its loads missed the TLB", cost);
+    pb_parameter_widen(answer, low, answer->numbers[0].high, why);
+}
+
+/* L2 as its sweep shows it without regard to the TLB. */
+struct first_look {
+    const struct pb_case *at;
+    struct pb_cache_level level;
+    struct pb_latency_estimate hit;
+    struct pb_onset edge;
+    uint64_t carveout_bytes;
+};
+
+static enum pb_status look(const struct pb_case *at, struct first_look *first, struct pb_error *err)
+{
+    struct pb_sample no_passes = {NULL, 0, 0};
+    struct pb_latency_estimate miss;
+    enum pb_status status = pb_latency_estimate(&first->level.hits, &no_passes, &first->hit, err);
+
+    first->at = at;
+    if (status == PB_OK)
+        status = estimate_misses(&first->level, &miss, err);
+    if (status == PB_OK)
+        status = find_edge(&first->level, &first->hit, miss.cycles.value, &first->edge,
+                           &first->carveout_bytes, err);
+    return status;
+}
+
+/* The edge of what surely misses: by traces, and by passes that the TLB reaches over. */
+static enum pb_status find_sure_edge(const struct first_look *first, struct pb_onset *onset_out,
+                                     struct pb_error *err)
+{
+    struct sweep sweep = {NULL, 0, 0};
+    struct pb_latency_estimate miss;
+    struct pb_sweep_model model;
+    size_t kept = 0;
+    enum pb_status status = estimate_misses(&first->level, &miss, err);
+
+    if (status == PB_OK)
+        status = read_sweep(&first->level, first->carveout_bytes, &sweep, err);
+    if (status != PB_OK)
+        return status;
+    for (size_t i = 0; i < sweep.count; i++)
+        if (!pb_sweep_is_pass(&sweep.points[i]) ||
+            cost_of_short_levels(first->at, (double)sweep.points[i].footprint_bytes) == 0.0)
+            sweep.points[kept++] = sweep.points[i];
+    sweep.count = kept;
+    model = make_model(&first->level, &sweep, &first->hit, miss.cycles.value);
+    status = pb_onset_find(sweep.points, sweep.count, &model, onset_out, err);
+    onset_out->full_bytes = first->edge.full_bytes; /* longer passes than these may show it */
+    free(sweep.points);
+    return status;
+}
+
+/*
+ * Loads slower than hits, by no more than the TLB costs that does not reach over them, and faster
+ * than DRAM, may be hits that lack their translation, or what another cache answers: the size lies
+ * between where these begin and where slower ones do. A size that sets explain is the cache's.
+ */
+static enum pb_status bound_by_sure_misses(struct first_look *first, double hit_most,
+                                           struct pb_error *err)
+{
+    const struct pb_parameters *parameters = first->at->parameters;
+    const struct pb_parameter *dram = pb_parameters_find(parameters, "dram", "latency_cycles");
+    struct pb_parameter *size = pb_case_answer(first->at, "size_bytes");
+    struct pb_parameter *miss = pb_case_answer(first->at, "miss_latency_cycles");
+    struct pb_onset onset = {0};
+    double low = size->numbers[0].low;
+    enum pb_status status;
+
+    if (miss->kind == PB_VALUE_NUMBER && miss->numbers[0].low <= hit_most &&
+        miss->numbers[0].high < dram->numbers[0].high)
+        pb_parameter_widen(miss, miss->numbers[0].low, dram->numbers[0].high,
+                           "up to DRAM's where loads that missed the TLB take as long");
+    if (size->kind != PB_VALUE_NUMBER ||
+        !isnan(pb_parameters_number(parameters, "l2", "set_count")))
+        return PB_OK;
+    first->level.classes.miss.low = hit_most;
+    status = find_sure_edge(first, &onset, err);
+    if (status != PB_OK || onset.fits_bytes == first->edge.fits_bytes)
+        return status;
+    state_size(first->at, &onset, first->carveout_bytes);
+    pb_parameter_widen(size, fmin(low, size->numbers[0].low), size->numbers[0].high,
+                       "less where faster loads, which may have missed the TLB, missed L2");
+    return PB_OK;
+}
+
+enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error *err)
+{
+    const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
+    struct first_look first;
+    enum pb_status status;
+
+    if (dram == NULL || dram->kind != PB_VALUE_NUMBER) {
+        widen_by_translation(at);
+        return PB_OK;
+    }
+    status = pb_level_open_classified(at, &first.level, err);
+    if (status != PB_OK)
+        return status == PB_NOT_FOUND ? PB_OK : status;
+    status = look(at, &first, err);
+    if (status == PB_OK) {
+        double cost = cost_of_short_levels(at, (double)first.edge.overflow_bytes);
+        double hit_most =
+            fmin(first.level.classes.hit.high + cost, dram->numbers[0].low - PB_ALIKE_CYCLES);
+
+        if (first.level.classes.miss.low <= hit_most)
+            status = bound_by_sure_misses(&first, hit_most, err);
+    }
+    pb_level_clear(&first.level);
+    return status == PB_NOT_FOUND ? PB_OK : status;
 }

@@ -257,53 +257,6 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
     return PB_OK;
 }
 
-/* Of the TLB's levels, what those cost that reach less far than the chase. */
-static double cost_of_short_levels(const struct pb_case *at, double footprint_bytes)
-{
-    static const char *const levels[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
-    double cost = 0.0;
-
-    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-        const struct pb_parameter *penalty =
-            pb_parameters_find(at->parameters, levels[i], "penalty_cycles");
-        double reach = pb_parameters_number(at->parameters, levels[i], "reach_bytes");
-
-        if (penalty != NULL && penalty->kind == PB_VALUE_NUMBER && !(reach >= footprint_bytes))
-            cost += penalty->numbers[0].high;
-    }
-    return cost;
-}
-
-/*
- * L2's misses by its own sweep alone, where nobody could look at DRAM. Loads over more memory than
- * the TLB reaches lack their translations, some or all of them: a miss that does not takes less by
- * what the TLB costs, and no less than a hit.
- */
-enum pb_status pb_infer_l2_misses_untranslated(const struct pb_case *at, struct pb_error *err)
-{
-    static const struct pb_pick misses = {"global_cg", "traced", "miss"};
-    const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
-    struct pb_parameter *answer = pb_parameters_find(at->parameters, "l2", "miss_latency_cycles");
-    double hit = pb_parameters_number(at->parameters, "l2", "latency_cycles"), cost, low;
-    size_t next = 0;
-    const struct pb_point *point = pb_point_next(&at->recordings[0].series, &misses, &next);
-    char why[PB_TEXT_LENGTH];
-
-    (void)err;
-    if (point == NULL || answer == NULL || answer->kind != PB_VALUE_NUMBER ||
-        (dram != NULL && dram->kind == PB_VALUE_NUMBER))
-        return PB_OK;
-    cost = cost_of_short_levels(at, (double)point->footprint_bytes);
-    low = answer->numbers[0].low - cost;
-    if (low < hit)
-        low = hit;
-    if (!(low < answer->numbers[0].low))
-        return PB_OK;
-    snprintf(why, sizeof(why), "less by up to %.0f cycles where its loads missed the TLB", cost);
-    pb_parameter_widen(answer, low, answer->numbers[0].high, why);
-    return PB_OK;
-}
-
 enum pb_status pb_infer_shared_latency(const struct pb_case *at, struct pb_error *err)
 {
     double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
