@@ -8,7 +8,8 @@
  * within 3% where the first few misses move by a quarter (an H200's L2).
  *
  * L2's sweep is read again once the TLB is known: what begins to take longer may be hits that lack
- * their translation.
+ * their translation. And where short chases have misses of one kind and long ones of several, it is
+ * that of the short ones which the next cache answers.
  *
  * Source: M16 section 4.2, "Determine cache size".
  */
@@ -550,6 +551,114 @@ static enum pb_status bound_by_sure_misses(struct first_look *first, double hit_
     return PB_OK;
 }
 
+/* The misses of the sweep's traces over memory that the TLB reaches over, or of some of them. */
+struct translated {
+    const struct pb_cache_level *level;
+    double reach_bytes;
+};
+
+static const struct pb_point *next_translated(const struct translated *from, size_t *at)
+{
+    const struct pb_series *series = from->level->series;
+
+    for (; *at < series->point_count; ++*at) {
+        const struct pb_point *point = &series->points[*at];
+
+        if (is_sweep_point(point, from->level->way->path) && point->count > 0 &&
+            (double)point->footprint_bytes <= from->reach_bytes)
+            return &series->points[(*at)++];
+    }
+    return NULL;
+}
+
+static enum pb_status add_misses(const struct translated *from, const struct pb_point *point,
+                                 struct pb_sample *misses, struct pb_error *err)
+{
+    struct pb_accesses accesses = pb_point_accesses(from->level->series, point);
+    enum pb_status status = pb_sample_reserve(misses, accesses.count, err);
+
+    for (size_t i = 0; status == PB_OK && i < accesses.count; i++)
+        if (pb_band_holds(from->level->classes.miss, pb_access_cycles(&accesses, i)))
+            misses->values[misses->count++] = pb_access_cycles(&accesses, i);
+    return status;
+}
+
+static struct pb_tally tally_kind(const struct pb_sample *misses, size_t first, struct pb_band kind)
+{
+    struct pb_tally tally = {misses->count - first, 0, 0};
+
+    for (size_t i = first; i < misses->count; i++)
+        tally.misses += pb_band_holds(kind, misses->values[i]);
+    tally.hits = tally.accesses - tally.misses;
+    return tally;
+}
+
+/* Misses of the traces in which all are of one kind that not all traces' are. */
+static enum pb_status collect_kind(const struct translated *from, struct pb_band kind,
+                                   const struct pb_tally *all, struct pb_sample *misses,
+                                   struct pb_error *err)
+{
+    const struct pb_point *point;
+    enum pb_status status = PB_OK;
+
+    for (size_t at = 0; status == PB_OK && (point = next_translated(from, &at)) != NULL;) {
+        size_t before = misses->count;
+        struct pb_tally own;
+
+        status = add_misses(from, point, misses, err);
+        own = tally_kind(misses, before, kind);
+        if ((double)own.hits > PB_EXCEPTION * (double)own.accesses ||
+            pb_tally_surprise(&own, all) > PB_MISSES_BY_CHANCE)
+            misses->count = before;
+    }
+    return status;
+}
+
+/*
+ * Of misses of several kinds, as those of near and far DRAM are, each chase has all. A faster kind
+ * that some have alone is what the next cache answers, which does not hold all of longer ones.
+ */
+static enum pb_status find_next_level(const struct translated *from,
+                                      struct pb_latency_estimate *next_out, struct pb_error *err)
+{
+    enum { KINDS_MAX = 16 };
+    struct pb_sample all = {NULL, 0, 0}, sorted = all, alone = all, no_passes = all;
+    struct pb_mode kinds[KINDS_MAX];
+    const struct pb_point *point;
+    enum pb_status status = PB_OK;
+
+    for (size_t at = 0; status == PB_OK && (point = next_translated(from, &at)) != NULL;)
+        status = add_misses(from, point, &all, err);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&all, &sorted, err);
+    if (status == PB_OK && pb_modes_find(sorted.values, sorted.count, KINDS_MAX, kinds) > 1) {
+        struct pb_tally tally = tally_kind(&all, 0, kinds[0].band);
+
+        status = collect_kind(from, kinds[0].band, &tally, &alone, err);
+    }
+    if (status == PB_OK)
+        status = pb_latency_estimate(&alone, &no_passes, next_out, err);
+    pb_sample_clear(&alone);
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&all);
+    return status;
+}
+
+static enum pb_status state_next_level(const struct first_look *first, struct pb_error *err)
+{
+    struct translated from = {&first->level,
+                              pb_parameters_number(first->at->parameters, "tlb_l1", "reach_bytes")};
+    struct pb_parameter *answer = pb_case_answer(first->at, "miss_latency_cycles");
+    struct pb_latency_estimate next;
+    enum pb_status status = find_next_level(&from, &next, err);
+
+    if (status == PB_OK && answer->kind == PB_VALUE_NUMBER &&
+        next.cycles.value < (1.0 - PB_NEXT_LEVEL_ALIKE) * answer->numbers[0].value)
+        pb_latency_state(&next, NAN, "misses of short chases, which the next cache answers", answer,
+                         NULL);
+    return status;
+}
+
 enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
@@ -569,8 +678,9 @@ enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error 
         double hit_most =
             fmin(first.level.classes.hit.high + cost, dram->numbers[0].low - PB_ALIKE_CYCLES);
 
-        if (first.level.classes.miss.low <= hit_most)
-            status = bound_by_sure_misses(&first, hit_most, err);
+        status = first.level.classes.miss.low <= hit_most
+                     ? bound_by_sure_misses(&first, hit_most, err)
+                     : state_next_level(&first, err);
     }
     pb_level_clear(&first.level);
     return status == PB_NOT_FOUND ? PB_OK : status;

@@ -287,6 +287,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20002081          spikes alone and by twos, which make most of the places of lines
  * 9900049, 20002024 hits that lack their translation in L2's sweep, before its edge
  * 9900115           the same, where L2's edge is not seen
+ * 9900065           misses that a third cache answers, and in longer chases DRAM most of
  * 20002056          a latency that rises slowly up to the knee, in whole cycles
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
@@ -387,7 +388,8 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {20002081, "l2.line_bytes"},
                  {9900049, "l2."},
                  {20002024, "l2."},
-                 {9900115, "l2."}};
+                 {9900115, "l2."},
+                 {9900065, "l2."}};
                  {20002056, "l2.loaded_knee_share"}};
 
     (void)state;
