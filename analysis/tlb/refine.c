@@ -551,9 +551,10 @@ static bool insert_level(struct climb *climb)
         else
             here[1].penalty_cycles -= steps[k] - before;
         here->penalty_cycles = steps[k] - before;
-        for (size_t i = at; i <= at + (at < from.count); i++) { /* or the one behind is another */
-            other.left = PB_TLB_TRIALS;
-            scan_entries(&other, levels, i);
+        other.left = PB_TLB_TRIALS;
+        if (!scan_entries(&other, levels, at) && at < from.count) {
+            other.left = PB_TLB_TRIALS; /* it is the one that was found, and that behind another */
+            scan_entries(&other, levels, at + 1);
         }
     }
     if (other.best.count > from.count)
