@@ -75,25 +75,34 @@ static double distance_to_likest(const struct profiles *profiles,
     return least;
 }
 
+static double distance(const struct profiles *profiles, const struct pb_union_find *components,
+                       size_t first, size_t sm, double *mean)
+{
+    return profiles->by_mean ? distance_to_mean(profiles, components, first, sm, mean)
+                             : distance_to_likest(profiles, components, first, sm);
+}
+
 /*
- * The component of several SMs that the SM resembles most; the number of SMs when there is none.
- * mean[length] is for its work.
+ * The component of several SMs that the SM resembles most, or that all SMs of its own component do
+ * together; the number of SMs when there is none. mean[length] is for its work.
  */
 static size_t nearest(const struct profiles *profiles, const bool *unpaired,
-                      const struct pb_union_find *components, size_t sm, double *mean)
+                      const struct pb_union_find *components, size_t sm, bool together,
+                      double *mean)
 {
-    size_t best = profiles->sms;
+    size_t best = profiles->sms, own = pb_union_find_first(components, sm);
     double least = INFINITY;
 
     for (size_t first = 0; first < profiles->sms; first++) {
-        double distance;
+        double sum = 0.0;
 
         if (unpaired[first] || pb_union_find_first(components, first) != first)
             continue;
-        distance = profiles->by_mean ? distance_to_mean(profiles, components, first, sm, mean)
-                                     : distance_to_likest(profiles, components, first, sm);
-        if (distance < least) {
-            least = distance;
+        for (size_t i = 0; i < profiles->sms; i++)
+            if (i == sm || (together && pb_union_find_first(components, i) == own))
+                sum += distance(profiles, components, first, i, mean);
+        if (sum < least) {
+            least = sum;
             best = first;
         }
     }
@@ -108,7 +117,7 @@ static bool is_trusted(const struct profiles *profiles, const bool *unpaired,
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
         size_t like =
-            unpaired[sm] ? profiles->sms : nearest(profiles, unpaired, components, sm, mean);
+            unpaired[sm] ? profiles->sms : nearest(profiles, unpaired, components, sm, false, mean);
 
         if (like == profiles->sms)
             continue;
@@ -121,29 +130,21 @@ static bool is_trusted(const struct profiles *profiles, const bool *unpaired,
     return true;
 }
 
-/* All of an unpaired component must agree. */
-static enum pb_status join_alike(const struct profiles *profiles, const bool *unpaired,
-                                 struct pb_union_find *components, double *mean,
-                                 struct pb_error *err)
+/* SMs of an unpaired component are of one GPC, which they show together; each votes for it. */
+static void join_alike(const struct profiles *profiles, const bool *unpaired,
+                       struct pb_union_find *components, double *mean, struct pb_votes *votes)
 {
     size_t joined[PB_UNPAIRED_SMS_MAX];
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
-        size_t first = pb_union_find_first(components, sm);
-
         if (!unpaired[sm])
             continue;
-        joined[sm] = nearest(profiles, unpaired, components, sm, mean);
-        if (joined[sm] != joined[first])
-            return pb_fail(
-                err, PB_NOT_FOUND,
-                "inconsistent: SMs %zu and %zu shared clusters, but resemble different GPCs", first,
-                sm);
+        joined[sm] = nearest(profiles, unpaired, components, sm, true, mean);
+        pb_votes_add(votes, nearest(profiles, unpaired, components, sm, false, mean) == joined[sm]);
     }
     for (size_t sm = 0; sm < profiles->sms; sm++)
         if (unpaired[sm])
             pb_union_find_join(components, joined[sm], sm);
-    return PB_OK;
 }
 
 /* Rows of the symmetric matrix of how long constants take together, by how long they take alone. */
@@ -213,15 +214,14 @@ static enum pb_status compare_all(const struct profiles *profiles, const bool *u
                                   bool *is_conclusive_out, struct pb_error *err)
 {
     double *mean = malloc(profiles->length * sizeof(*mean));
-    enum pb_status status = PB_NOT_FOUND;
 
     if (mean == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating profiles of SMs");
     *is_conclusive_out = is_trusted(profiles, unpaired, components, mean, votes);
     if (*is_conclusive_out)
-        status = join_alike(profiles, unpaired, components, mean, err);
+        join_alike(profiles, unpaired, components, mean, votes);
     free(mean);
-    return status;
+    return *is_conclusive_out ? PB_OK : PB_NOT_FOUND;
 }
 
 enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,

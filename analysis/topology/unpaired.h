@@ -24,16 +24,16 @@
 enum { PB_UNPAIRED_SMS_MAX = 4096 };
 
 /*
- * Joins every unpaired SM to the component that it resembles most: by slowdowns its mean, which is
- * faint in each SM; by the way its likest SM, as parts of a GPC lie apart.
+ * Joins every unpaired SM, with those that it shared clusters with, to the component that they
+ * resemble most together: by slowdowns its mean, which is faint in each SM; by the way its likest
+ * SM, as parts of a GPC lie apart.
  *
- * pairs, map    matrices of sm_pairs and l2_map; of rank 0 where there is none
- * unpaired[]      for each of the components' members
- * votes         get those of the SMs that are not unpaired
- * basis_out     what they resemble each other by; a text that stays
+ * pairs, map  matrices of sm_pairs and l2_map; of rank 0 where there is none
+ * unpaired[]  for each of the components' members
+ * votes       get those of the SMs that are not unpaired, and whether each other by itself agrees
+ * basis_out   what they resemble each other by; a text that stays
  *
- * PB_NOT_FOUND  no basis can be trusted, or SMs of one component resemble different ones.
- * Components are undefined then. PB_NO_MEMORY.
+ * PB_NOT_FOUND  no basis can be trusted. Components are undefined then. PB_NO_MEMORY.
  */
 enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
                                 const bool *unpaired, struct pb_union_find *components,

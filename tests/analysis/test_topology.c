@@ -424,9 +424,11 @@ static void test_gpcs__unpaired_tpcs_join_whom_they_resemble(void **state)
     device_clear(&device);
 }
 
-/* SMs of a GPC (0 … 5, 10, 11 | 6 … 9) read constants 1% faster while others read; noise is 0.5%.
+/*
+ * SMs of a GPC (0 … 5, 10, 11 | 6 … 9) read constants 1% faster while others read; noise is 0.5%.
+ * Returns what constants take, [SMS][SMS].
  */
-static void record_concurrent_reads(struct device *device, double faster)
+static double *record_concurrent_reads(struct device *device, double faster)
 {
     static const char *const kinds[] = {"write", "constant"};
     struct synthetic_noise noise = {0, 50, 0, 0, 3};
@@ -445,6 +447,7 @@ static void record_concurrent_reads(struct device *device, double faster)
 
         matrix->values[i] = synthetic_latency(&noise, 0) + 10000.0 * (shares ? faster : 1.0);
     }
+    return matrix->values + (size_t)SMS * SMS;
 }
 
 static void test_gpcs__unpaired_tpcs_join_whose_constants_they_share(void **state)
@@ -458,6 +461,25 @@ static void test_gpcs__unpaired_tpcs_join_whose_constants_they_share(void **stat
     assert_value(&device, "sm", "gpc_count", 2);
     assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[0].value, 8, 0);
     assert_non_null(strstr(device_parameter(&device, "sm", "gpc_count")->method, "constant loads"));
+    device_clear(&device);
+}
+
+/* By itself SM 11 resembles 6 … 9 a little more; SM 10, of the same clusters, does the first ones.
+ */
+static void test_gpcs__sms_of_shared_clusters_are_assigned_together(void **state)
+{
+    struct device device = {0};
+    double *values;
+
+    (void)state;
+    record_unpaired(&device, false);
+    values = record_concurrent_reads(&device, 0.99);
+    for (size_t i = 0; i < 10; i++)
+        values[11 * SMS + i] = values[i * SMS + 11] = 10000.0 * (i < 6 ? 1.0 : 0.993);
+    device_infer(&device);
+    assert_value(&device, "sm", "gpc_count", 2);
+    assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[0].value, 8, 0);
+    assert_float_equal(device_parameter(&device, "sm", "gpc_sm_counts")->numbers[1].value, 4, 0);
     device_clear(&device);
 }
 
@@ -502,6 +524,7 @@ int main(void)
         cmocka_unit_test(test_gpcs__join_over_the_launches),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whom_they_resemble),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whose_constants_they_share),
+        cmocka_unit_test(test_gpcs__sms_of_shared_clusters_are_assigned_together),
         cmocka_unit_test(test_gpcs__concurrent_reads_that_change_nothing_are_no_evidence),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_without_a_map_leave_them_open),
         cmocka_unit_test(test_gpcs__an_sm_that_never_ran_leaves_them_open),
