@@ -724,10 +724,12 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     climb.status = check(evidence, levels, err);
     if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
         improve(&climb, levels);
-    while (again && climb.status == PB_OK && worst_misfit(levels) > PB_TLB_SETTLED) {
+    while (again && climb.status == PB_OK && worst_misfit(levels) > 1.0) {
         struct pb_tlb_levels other = *levels;
-        double cache_share = evidence->cache_share;
+        double cache_share = evidence->cache_share, score;
 
+        start(&climb, fine, 1, levels);
+        score = climb.score;
         start(&climb, coarse, PB_TLB_TRIALS, levels);
         again = insert_level(&climb);
         if (!again || climb.status != PB_OK)
@@ -735,7 +737,8 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         other = climb.best;
         climb.status = check(evidence, &other, err);
         improve(&climb, &other);
-        again = other.count > levels->count && explains_more(&other, levels);
+        start(&climb, fine, 1, &other);
+        again = other.count > levels->count && climb.score > score && explains_more(&other, levels);
         if (again)
             *levels = other;
         else
