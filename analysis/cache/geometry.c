@@ -46,12 +46,16 @@ static bool kind_of(const struct pb_point *point, size_t count, enum pb_chase_ki
     return false;
 }
 
+/* `used`: accesses of the chases before. */
 static void add_chase(const struct pb_cache_level *level, const struct pb_point *point,
-                      enum pb_chase_kind kind, struct pb_cache_chases *chases, unsigned char *seen)
+                      enum pb_chase_kind kind, size_t used, struct pb_cache_chases *chases)
 {
     struct pb_accesses accesses = pb_point_accesses(level->series, point);
     uint64_t added = point->footprint_bytes - point->stride_bytes;
     bool has_added = kind == PB_CHASE_CONFLICT;
+    bool is_shuffled = begins_with(point->phase, "conflict_shuffled");
+    unsigned char *seen = chases->seen + used;
+    uint32_t *place = chases->place + used;
     struct pb_cache_chase chase = {.kind = kind,
                                    .base = point->base_address,
                                    .stride_bytes = point->stride_bytes,
@@ -61,15 +65,18 @@ static void add_chase(const struct pb_cache_level *level, const struct pb_point 
                                    .added = point->base_address + added,
                                    .offset_bytes = accesses.index_bytes,
                                    .seen = seen,
+                                   .place = is_shuffled ? place : NULL,
                                    .count = accesses.count,
                                    .first_missing = chases->missing_count,
-                                   .is_shuffled = begins_with(point->phase, "conflict_shuffled"),
+                                   .is_shuffled = is_shuffled,
                                    .in_pieces = point->window < accesses.count};
 
     for (size_t i = 0; i < accesses.count; i++) {
         double cycles = pb_access_cycles(&accesses, i);
 
         seen[i] = (unsigned char)pb_classes_observe(&level->classes, cycles);
+        if (is_shuffled && accesses.index_bytes[i] < chase.array_bytes)
+            place[accesses.index_bytes[i] / chase.stride_bytes] = (uint32_t)i;
         /* the added line may lie in a page of its own: slow by more than the cache's miss */
         if (has_added && accesses.index_bytes[i] == added) {
             chase.added_missed |= cycles >= level->classes.miss.low;
@@ -84,60 +91,25 @@ static void add_chase(const struct pb_cache_level *level, const struct pb_point 
     chases->of_kind[kind]++;
 }
 
-/* Room for so many chases and accesses more; what points into the old room is moved. */
-static enum pb_status reserve(struct pb_cache_chases *chases, size_t points, size_t accesses,
-                              size_t used, struct pb_error *err)
+/* Room for all chases and accesses of the levels. */
+static enum pb_status allocate(const struct pb_cache_level *levels, size_t count,
+                               struct pb_cache_chases *chases, struct pb_error *err)
 {
-    struct pb_cache_chase *items =
-        realloc(chases->items, (chases->count + points + 1) * sizeof(*items));
-    uint64_t *missing;
-    unsigned char *seen;
+    size_t points = 0, accesses = 0;
 
-    if (items != NULL)
-        chases->items = items;
-    missing = realloc(chases->missing, (chases->missing_count + accesses + 1) * sizeof(*missing));
-    if (missing != NULL)
-        chases->missing = missing;
-    seen = malloc(used + accesses + 1);
-    if (items == NULL || missing == NULL || seen == NULL) {
-        free(seen);
+    for (size_t i = 0; i < count; i++) {
+        points += levels[i].series->point_count;
+        for (size_t k = 0; k < levels[i].series->point_count; k++)
+            accesses += pb_point_accesses(levels[i].series, &levels[i].series->points[k]).count;
+    }
+    chases->items = calloc(points + 1, sizeof(*chases->items));
+    chases->missing = calloc(accesses + 1, sizeof(*chases->missing));
+    chases->background = calloc(accesses + 1, sizeof(*chases->background));
+    chases->seen = calloc(accesses + 1, sizeof(*chases->seen));
+    chases->place = calloc(accesses + 1, sizeof(*chases->place));
+    if (chases->items == NULL || chases->missing == NULL || chases->background == NULL ||
+        chases->seen == NULL || chases->place == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu accesses", accesses);
-    }
-    if (used > 0)
-        memcpy(seen, chases->seen, used);
-    for (size_t i = 0, at = 0; i < chases->count; i++) {
-        chases->items[i].seen = seen + at;
-        at += chases->items[i].count;
-    }
-    free(chases->seen);
-    chases->seen = seen;
-    return PB_OK;
-}
-
-enum pb_status pb_cache_chases_add(const struct pb_cache_level *level,
-                                   struct pb_cache_chases *chases, struct pb_error *err)
-{
-    struct pb_pick pick = {level->way->path, "traced", NULL};
-    const struct pb_point *point;
-    enum pb_chase_kind kind;
-    size_t points = 0, accesses = 0, used = 0;
-    enum pb_status status;
-
-    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL; points++)
-        accesses += pb_point_accesses(level->series, point).count;
-    for (size_t i = 0; i < chases->count; i++)
-        used += chases->items[i].count;
-    status = reserve(chases, points, accesses, used, err);
-    if (status != PB_OK)
-        return status;
-    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
-        size_t count = pb_point_accesses(level->series, point).count;
-
-        if (!kind_of(point, count, &kind))
-            continue;
-        add_chase(level, point, kind, chases, chases->seen + used);
-        used += count;
-    }
     return PB_OK;
 }
 
@@ -166,31 +138,6 @@ static void find_far_bits(struct pb_cache_chases *chases)
     }
 }
 
-/* Where each line of a shuffled array lies in its pass; one chase after the other. */
-static enum pb_status find_places(struct pb_cache_chases *chases, struct pb_error *err)
-{
-    size_t count = 0;
-    uint32_t *place;
-
-    for (size_t i = 0; i < chases->count; i++)
-        count += chases->items[i].is_shuffled ? chases->items[i].count : 0;
-    place = chases->place = calloc(count + 1, sizeof(*place));
-    if (place == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places", count);
-    for (size_t i = 0; i < chases->count; i++) {
-        struct pb_cache_chase *chase = &chases->items[i];
-
-        if (!chase->is_shuffled)
-            continue;
-        for (size_t k = 0; k < chase->count; k++)
-            if (chase->offset_bytes[k] < chase->array_bytes)
-                place[chase->offset_bytes[k] / chase->stride_bytes] = (uint32_t)k;
-        chase->place = place;
-        place += chase->count;
-    }
-    return PB_OK;
-}
-
 size_t pb_cache_chases_loads(const struct pb_cache_chases *chases)
 {
     size_t loads = 0;
@@ -200,14 +147,23 @@ size_t pb_cache_chases_loads(const struct pb_cache_chases *chases)
     return loads;
 }
 
-enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err)
+bool pb_cache_chases_is_background(const struct pb_cache_chases *chases, uint64_t address)
+{
+    return chases->background_count > 0 &&
+           bsearch(&address, chases->background, chases->background_count,
+                   sizeof(*chases->background), by_address) != NULL;
+}
+
+/*
+ * The lines that miss whether or not the added one is of their set: the array itself is too much
+ * for it (an H200's hash depends on where the array lies), or a line of the kernel's own is there.
+ */
+static void find_background(struct pb_cache_chases *chases)
 {
     size_t count = chases->missing_count;
     double most = PB_MOST * (double)chases->of_kind[PB_CHASE_CONFLICT];
-    uint64_t *sorted = malloc((count + 1) * sizeof(*sorted));
+    uint64_t *sorted = chases->background;
 
-    if (sorted == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu misses", count);
     memcpy(sorted, chases->missing, count * sizeof(*sorted));
     qsort(sorted, count, sizeof(*sorted), by_address);
     for (size_t i = 0, next; i < count; i = next) {
@@ -216,23 +172,38 @@ enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_
         if ((double)(next - i) > most)
             sorted[chases->background_count++] = sorted[i];
     }
-    chases->background = sorted;
-    if (find_places(chases, err) != PB_OK)
-        return PB_NO_MEMORY;
-    find_far_bits(chases);
     for (size_t i = 0; i < chases->count; i++)
         for (size_t k = 0;
              chases->items[i].kind == PB_CHASE_CONFLICT && k < chases->items[i].misses; k++)
             chases->items[i].background += pb_cache_chases_is_background(
                 chases, chases->missing[chases->items[i].first_missing + k]);
-    return PB_OK;
 }
 
-bool pb_cache_chases_is_background(const struct pb_cache_chases *chases, uint64_t address)
+enum pb_status pb_cache_chases_read(const struct pb_cache_level *levels, size_t count,
+                                    struct pb_cache_chases *chases, struct pb_error *err)
 {
-    return chases->background_count > 0 &&
-           bsearch(&address, chases->background, chases->background_count,
-                   sizeof(*chases->background), by_address) != NULL;
+    size_t used = 0;
+    enum pb_status status = allocate(levels, count, chases, err);
+
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        struct pb_pick pick = {levels[i].way->path, "traced", NULL};
+        const struct pb_point *point;
+        enum pb_chase_kind kind;
+
+        for (size_t at = 0; (point = pb_point_next(levels[i].series, &pick, &at)) != NULL;) {
+            size_t accesses = pb_point_accesses(levels[i].series, point).count;
+
+            if (!kind_of(point, accesses, &kind))
+                continue;
+            add_chase(&levels[i], point, kind, used, chases);
+            used += accesses;
+        }
+    }
+    if (status == PB_OK) {
+        find_background(chases);
+        find_far_bits(chases);
+    }
+    return status;
 }
 
 /* Lines, sectors and most sets are powers of two, and divisions would be most of the work. */

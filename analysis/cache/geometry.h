@@ -57,17 +57,10 @@ struct pb_cache_chases {
     size_t background_count;
 };
 
-/* Adds the steady chases of a recording; several may be added. PB_NO_MEMORY. */
-enum pb_status pb_cache_chases_add(const struct pb_cache_level *level,
-                                   struct pb_cache_chases *chases, struct pb_error *err);
+/* The steady chases of several recordings of one cache. PB_NO_MEMORY; clear them in any case. */
+enum pb_status pb_cache_chases_read(const struct pb_cache_level *levels, size_t count,
+                                    struct pb_cache_chases *chases_out, struct pb_error *err);
 void pb_cache_chases_clear(struct pb_cache_chases *chases);
-
-/*
- * When all are added: finds far bits, and the lines that miss whether or not the added one is of
- * their set: the array itself is too much for it (an H200's hash depends on where the array lies),
- * or a line of the kernel's own is there. PB_NO_MEMORY.
- */
-enum pb_status pb_cache_chases_finish(struct pb_cache_chases *chases, struct pb_error *err);
 
 /* Of sweeps, whole or in part. */
 size_t pb_cache_chases_loads(const struct pb_cache_chases *chases);

@@ -612,62 +612,51 @@ static void bound_full_miss_by_prefetch(const struct pb_case *at, const struct s
                             method);
 }
 
-/* The recordings of line, sets and capacity, each if it was made. */
-struct levels {
-    struct pb_cache_level items[SOURCES];
-    bool has[SOURCES];
-    double miss_low; /* the least that what surely misses takes in any of them */
-};
-
-static enum pb_status open_levels(const struct pb_case *at, struct levels *levels,
+/* Opens the recordings of line, sets and capacity, each if it was made; the first shows a miss. */
+static enum pb_status open_levels(const struct pb_case *at, struct pb_cache_level levels[SOURCES],
+                                  size_t *count_out, struct pb_fetch *fetch_out,
                                   struct pb_error *err)
 {
     enum pb_status last = PB_NOT_FOUND;
-    bool any = false;
 
     pb_fail(err, PB_NOT_FOUND, "not recorded: no chase");
-    for (size_t i = 0; i < SOURCES; i++) {
+    for (size_t i = 0; i < SOURCES && last != PB_NO_MEMORY; i++) {
         struct pb_case one = *at;
         enum pb_status status;
 
         one.recordings = &at->recordings[i];
         if (one.recordings->series.point_count == 0)
             continue;
-        status = pb_level_open_classified(&one, &levels->items[i], err);
-        if (status == PB_NO_MEMORY)
-            return status;
-        levels->has[i] = status == PB_OK;
-        last = status != PB_OK ? status : last;
-        if (status != PB_OK)
+        status = pb_level_open_classified(&one, &levels[*count_out], err);
+        if (status != PB_OK) {
+            last = status;
             continue;
-        levels->miss_low = fmin(levels->miss_low, fmax(levels->items[i].classes.miss.low,
-                                                       levels->items[i].between_cycles));
-        any = true;
+        }
+        if (i == 0)
+            *fetch_out = pb_fetch_find(&levels[*count_out]);
+        ++*count_out;
     }
-    return any ? PB_OK : last;
+    return *count_out > 0 && last != PB_NO_MEMORY ? PB_OK : last;
 }
 
 static enum pb_status read_scene(const struct pb_case *at, struct scene *scene,
                                  struct pb_error *err)
 {
-    struct levels levels = {.miss_low = INFINITY};
-    enum pb_status status = open_levels(at, &levels, err);
+    struct pb_cache_level levels[SOURCES];
+    double miss_low = INFINITY; /* the least that what surely misses takes in any of them */
+    size_t count = 0;
+    enum pb_status status = open_levels(at, levels, &count, &scene->fetch, err);
 
-    for (size_t i = 0; i < SOURCES && status == PB_OK; i++) {
-        if (!levels.has[i])
-            continue;
-        if (i == 0)
-            scene->fetch = pb_fetch_find(&levels.items[i]);
-        levels.items[i].classes.miss.low =
-            fmax(levels.miss_low, levels.items[i].classes.hit.high + 1.0);
-        scene->background.accesses += pb_level_background(&levels.items[i]).accesses;
-        scene->background.hits += pb_level_background(&levels.items[i]).hits;
-        scene->background.misses += pb_level_background(&levels.items[i]).misses;
-        status = pb_cache_chases_add(&levels.items[i], &scene->chases, err);
+    for (size_t i = 0; i < count; i++)
+        miss_low = fmin(miss_low, fmax(levels[i].classes.miss.low, levels[i].between_cycles));
+    for (size_t i = 0; i < count; i++) {
+        levels[i].classes.miss.low = fmax(miss_low, levels[i].classes.hit.high + 1.0);
+        pb_tally_add(&scene->background, pb_level_background(&levels[i]));
     }
-    for (size_t i = 0; i < SOURCES; i++)
-        if (levels.has[i])
-            pb_level_clear(&levels.items[i]);
+    if (status == PB_OK)
+        status = pb_cache_chases_read(levels, count, &scene->chases, err);
+    for (size_t i = 0; i < count; i++)
+        pb_level_clear(&levels[i]);
     return status;
 }
 
@@ -685,9 +674,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     if (size != NULL && size->kind == PB_VALUE_NUMBER)
         scene->hints.fits_bytes = (uint64_t)size->numbers[0].value;
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] > 0) {
-        status = pb_cache_chases_finish(&scene->chases, err);
-        if (status == PB_OK)
-            status = score_all(scene, err);
+        status = score_all(scene, err);
         if (status != PB_OK)
             return status;
         if (scene->hypotheses.count > 0 && is_explained(scene, &explained, &all)) {

@@ -13,10 +13,8 @@ static struct pb_tally tally_fitting(const struct pb_sweep_point *points, size_t
 {
     struct pb_tally sum = model->background;
 
-    for (size_t i = 0; i < fitting; i++) {
-        sum.accesses += points[i].tally.accesses;
-        sum.misses += points[i].tally.misses;
-    }
+    for (size_t i = 0; i < fitting; i++)
+        pb_tally_add(&sum, points[i].tally);
     return sum;
 }
 

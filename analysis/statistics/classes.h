@@ -29,6 +29,13 @@ struct pb_tally {
     size_t accesses, hits, misses;
 };
 
+static inline void pb_tally_add(struct pb_tally *sum, struct pb_tally more)
+{
+    sum->accesses += more.accesses;
+    sum->hits += more.hits;
+    sum->misses += more.misses;
+}
+
 /*
  * reference  latencies of accesses that hit
  * beyond     latencies of a chase that holds misses, hits may be among them
