@@ -59,20 +59,33 @@ uint64_t pb_gf2_resolved(const struct pb_gf2_span *span)
     return told;
 }
 
-/* The order of the bits turned around: low bits become pivots. */
-static uint64_t reverse(uint64_t vector)
+size_t pb_gf2_reduce(uint64_t *masks, size_t count)
 {
-    uint64_t reversed = 0;
+    size_t rank = 0;
 
-    for (unsigned bit = 0; bit < 64; bit++)
-        reversed |= (vector >> bit & 1) << (63 - bit);
-    return reversed;
+    for (unsigned bit = 0; bit < 64 && rank < count; bit++) {
+        size_t pivot = rank;
+        uint64_t kept;
+
+        while (pivot < count && (masks[pivot] >> bit & 1) == 0)
+            pivot++;
+        if (pivot == count)
+            continue;
+        kept = masks[pivot];
+        masks[pivot] = masks[rank];
+        masks[rank] = kept;
+        for (size_t i = 0; i < count; i++)
+            if (i != rank && (masks[i] >> bit & 1) != 0)
+                masks[i] ^= kept;
+        rank++;
+    }
+    return rank;
 }
 
 size_t pb_gf2_masks(const struct pb_gf2_span *tried, const struct pb_gf2_span *same,
                     uint64_t masks_out[64])
 {
-    struct pb_gf2_span kernel = {.rank = 0}, masks = {.rank = 0};
+    struct pb_gf2_span kernel = {.rank = 0};
     uint64_t pivots = pivots_of(tried), free_bits;
     size_t count = 0;
 
@@ -88,11 +101,7 @@ size_t pb_gf2_masks(const struct pb_gf2_span *tried, const struct pb_gf2_span *s
         for (size_t i = 0; i < kernel.rank; i++)
             if ((kernel.row[i] >> bit & 1) != 0)
                 mask |= (uint64_t)1 << kernel.pivot[i];
-        pb_gf2_add(&masks, reverse(mask));
+        masks_out[count++] = mask;
     }
-    for (unsigned bit = 0; bit < 64; bit++)
-        for (size_t i = 0; i < masks.rank; i++)
-            if (63 - masks.pivot[i] == bit)
-                masks_out[count++] = reverse(masks.row[i]);
-    return count;
+    return pb_gf2_reduce(masks_out, count);
 }

@@ -26,10 +26,13 @@ bool pb_gf2_holds(const struct pb_gf2_span *span, uint64_t vector);
 /* The single bits that the span holds. */
 uint64_t pb_gf2_resolved(const struct pb_gf2_span *span);
 
+/* Makes masks[count] a basis, each with a lowest bit that no other has, ascending; their number. */
+size_t pb_gf2_reduce(uint64_t *masks, size_t count);
+
 /*
  * The masks m with parity(m & v) == 0 for all v of `same`, among those on the pivots of `tried`,
  * which must hold `same`. Returns how many there are, tried->rank - same->rank; masks_out[64] are
- * reduced, each with a lowest bit that no other has, ascending.
+ * reduced as by pb_gf2_reduce().
  */
 size_t pb_gf2_masks(const struct pb_gf2_span *tried, const struct pb_gf2_span *same,
                     uint64_t masks_out[64]);
