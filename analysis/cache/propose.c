@@ -4,8 +4,8 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
 #include "analysis/model/parities.h"
 
@@ -16,7 +16,7 @@ enum {
     SETS_MAX = 1 << 16,
     BITS_MAX = 18, /* of a transform: 2^18 masks */
     BASES_MAX = 36,
-    LINE_COUNTS = 12
+    LINE_COUNTS = 2 * PB_CACHE_EDGE_LINES + 2
 };
 
 double pb_geometry_prior_of_line(uint64_t line_bytes)
@@ -41,25 +41,26 @@ static uint64_t stride_of(const struct pb_cache_chases *chases)
 /* Masks over the address bits in which near lines differ. */
 struct space {
     unsigned bit[BITS_MAX];
-    size_t bits, pairs;
-    int32_t *even; /* [2^bits] by mask: pairs of even parity less the odd ones */
+    size_t bits, pair_count;
+    uint64_t *pairs; /* [pair_count] vectors of the bits in which two lines of a conflict differ */
+    int32_t *even;   /* [2^bits] by mask: pairs of even parity less the odd ones */
 };
 
-static uint32_t to_space(const struct space *space, uint64_t difference)
+static uint64_t to_space(const struct space *space, uint64_t difference)
 {
-    uint32_t vector = 0;
+    uint64_t vector = 0;
 
     for (size_t i = 0; i < space->bits; i++)
-        vector |= (uint32_t)(difference >> space->bit[i] & 1) << i;
+        vector |= (difference >> space->bit[i] & 1) << i;
     return vector;
 }
 
-static uint64_t from_space(const struct space *space, uint32_t mask)
+static uint64_t from_space(const struct space *space, uint64_t mask)
 {
     uint64_t bits = 0;
 
     for (size_t i = 0; i < space->bits; i++)
-        bits |= (uint64_t)(mask >> i & 1) << space->bit[i];
+        bits |= (mask >> i & 1) << space->bit[i];
     return bits;
 }
 
@@ -113,72 +114,65 @@ static void transform(int32_t *values, size_t count)
             }
 }
 
-static enum pb_status count_pairs(const struct pb_cache_chases *chases, uint64_t array_bytes,
-                                  struct space *space, struct pb_error *err)
+/*
+ * Lines that miss, each with the added one: the bits in which they differ, but for the far bit. Of
+ * the conflicts that have that one, or with 0 none, and of arrays of so many bytes; 0: of any.
+ */
+static size_t list_pairs(const struct pb_cache_chases *chases, uint64_t far_bit,
+                         uint64_t array_bytes, uint64_t *pairs, size_t most)
 {
-    space->even = calloc((size_t)1 << space->bits, sizeof(*space->even));
-    if (space->even == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating masks of %zu bits",
-                       space->bits);
+    size_t count = 0;
+
     for (size_t i = 0; i < chases->count; i++) {
         const struct pb_cache_chase *chase = &chases->items[i];
 
-        if (!is_conflict(chase) || chase->far_bit != 0 || chase->array_bytes != array_bytes)
+        if (!is_conflict(chase) || chase->far_bit != far_bit ||
+            (array_bytes > 0 && chase->array_bytes != array_bytes))
             continue;
-        for (size_t k = 0; k < chase->misses; k++) {
+        for (size_t k = 0; k < chase->misses && count < most; k++) {
             uint64_t missing = chases->missing[chase->first_missing + k];
 
-            if (pb_cache_chases_is_background(chases, missing))
-                continue;
-            space->even[to_space(space, chase->added ^ missing)]++;
-            space->pairs++;
+            if (!pb_cache_chases_is_background(chases, missing))
+                pairs[count++] = (chase->added ^ missing) & ~far_bit;
         }
     }
-    transform(space->even, (size_t)1 << space->bits);
+    return count;
+}
+
+static enum pb_status count_pairs(const struct pb_cache_chases *chases, uint64_t array_bytes,
+                                  struct space *space, struct pb_error *err)
+{
+    size_t masks = (size_t)1 << space->bits;
+
+    space->even = calloc(masks, sizeof(*space->even));
+    space->pairs = calloc(chases->missing_count + 1, sizeof(*space->pairs));
+    if (space->even == NULL || space->pairs == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating masks of %zu bits",
+                       space->bits);
+    space->pair_count = list_pairs(chases, 0, array_bytes, space->pairs, chases->missing_count);
+    for (size_t i = 0; i < space->pair_count; i++) {
+        space->pairs[i] = to_space(space, space->pairs[i]);
+        space->even[space->pairs[i]]++;
+    }
+    transform(space->even, masks);
     return PB_OK;
 }
 
-/* Independent masks, each with a leading bit of its own in reduced[]. */
+/* The masks that a pair breaks: bit i is mask i. */
+static uint64_t broken_by(uint64_t pair, const uint64_t *masks, size_t count)
+{
+    uint64_t broken = 0;
+
+    for (size_t i = 0; i < count; i++)
+        broken |= (uint64_t)__builtin_parityll(pair & masks[i]) << i;
+    return broken;
+}
+
+/* Independent masks of a space. */
 struct basis {
-    uint32_t mask[BITS_MAX], reduced[BITS_MAX];
+    uint64_t mask[BITS_MAX];
     size_t count;
 };
-
-static void basis_add(struct basis *basis, uint32_t mask)
-{
-    uint32_t rest = mask;
-
-    for (size_t i = 0; i < basis->count; i++)
-        rest = (rest ^ basis->reduced[i]) < rest ? rest ^ basis->reduced[i] : rest;
-    if (rest == 0 || basis->count == BITS_MAX)
-        return;
-    basis->reduced[basis->count] = rest;
-    basis->mask[basis->count++] = mask;
-}
-
-/* Each mask with a lowest bit that no other one has, ascending; the number that is left. */
-static size_t reduce(uint64_t *masks, size_t count)
-{
-    size_t rank = 0;
-
-    for (unsigned bit = 0; bit < 64 && rank < count; bit++) {
-        size_t pivot = rank;
-        uint64_t kept;
-
-        while (pivot < count && (masks[pivot] >> bit & 1) == 0)
-            pivot++;
-        if (pivot == count)
-            continue;
-        kept = masks[pivot];
-        masks[pivot] = masks[rank];
-        masks[rank] = kept;
-        for (size_t i = 0; i < count; i++)
-            if (i != rank && (masks[i] >> bit & 1) != 0)
-                masks[i] ^= kept;
-        rank++;
-    }
-    return rank;
-}
 
 enum { FAR_PAIRS_MAX = 1024 };
 
@@ -203,25 +197,11 @@ static struct far_pairs count_far_pairs(const struct pb_cache_chases *chases, co
                                         size_t mask_count, uint64_t bit)
 {
     struct far_pairs pairs = {0, 0, 0};
-    uint64_t broken[FAR_PAIRS_MAX] = {0};
-    size_t count = 0;
+    uint64_t broken[FAR_PAIRS_MAX];
+    size_t count = list_pairs(chases, bit, 0, broken, FAR_PAIRS_MAX);
 
-    for (size_t i = 0; i < chases->count; i++) {
-        const struct pb_cache_chase *chase = &chases->items[i];
-
-        if (!is_conflict(chase) || chase->far_bit != bit)
-            continue;
-        for (size_t k = 0; k < chase->misses && count < FAR_PAIRS_MAX; k++) {
-            uint64_t missing = chases->missing[chase->first_missing + k];
-            uint64_t pair = (chase->added ^ missing) & ~bit;
-
-            if (pb_cache_chases_is_background(chases, missing))
-                continue;
-            for (size_t m = 0; m < mask_count; m++)
-                broken[count] |= (uint64_t)__builtin_parityll(pair & masks[m]) << m;
-            count++;
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        broken[i] = broken_by(broken[i], masks, mask_count);
     qsort(broken, count, sizeof(*broken), by_value);
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && broken[next] == broken[i];)
@@ -282,7 +262,8 @@ static size_t masks_of_line(const struct pb_cache_chases *chases, const struct s
 
     for (size_t i = 0; i < basis->count; i++)
         all[i] = from_space(space, basis->mask[i]);
-    rank = reduce(all, basis->count); /* masks with low bits come first, and no other has those */
+    rank = pb_gf2_reduce(all,
+                         basis->count); /* masks with low bits come first, and no other has those */
     for (size_t i = 0; i < rank && count < PB_GEOMETRY_MASKS_MAX; i++)
         if ((all[i] & (line_bytes - 1)) == 0)
             masks[count++] = all[i];
@@ -293,72 +274,68 @@ static size_t masks_of_line(const struct pb_cache_chases *chases, const struct s
         for (size_t i = 0; i < count; i++)
             masks[i] |= (pairs.most_broken >> i & 1) != 0 ? bit : 0;
     }
-    return reduce(masks, count);
+    return pb_gf2_reduce(masks, count);
 }
 
 /* Lines of the array in its fullest set. */
-static uint64_t fullest(const struct pb_geometry *geometry, uint64_t base, uint64_t bytes,
-                        uint32_t *lines)
+static enum pb_status find_fullest(const struct pb_geometry *geometry, uint64_t base,
+                                   uint64_t bytes, uint64_t *lines_out, struct pb_error *err)
 {
-    uint64_t most = 0, first = base / geometry->line_bytes * geometry->line_bytes;
+    uint32_t *lines = calloc(geometry->sets, sizeof(*lines)), most = 0;
+    uint64_t first = base / geometry->line_bytes * geometry->line_bytes;
     struct pb_parities parities;
 
+    if (lines == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %llu sets",
+                       (unsigned long long)geometry->sets);
     pb_parities_make(geometry->masks, geometry->mask_count, &parities);
-    memset(lines, 0, geometry->sets * sizeof(*lines));
     for (uint64_t at = first; at < base + bytes; at += geometry->line_bytes) {
-        uint64_t set = geometry->index == PB_INDEX_XOR ? pb_parities_index(&parities, at)
-                                                       : pb_geometry_set(geometry, at);
+        uint32_t filled = ++lines[pb_parities_index(&parities, at)];
 
-        lines[set]++;
-        most = lines[set] > most ? lines[set] : most;
+        most = filled > most ? filled : most;
     }
-    return most;
+    free(lines);
+    *lines_out = most;
+    return PB_OK;
 }
 
-/* The arrays of the conflicts, each size once; the first of them is the base of all. */
-struct arrays {
-    uint64_t base, bytes[4];
-    size_t count;
+/* What is proposed from the conflicts over one array. */
+struct proposals {
+    const struct pb_cache_chases *chases;
+    uint64_t base, array_bytes;
+    struct space space;
+    struct basis bases[BASES_MAX];
+    size_t base_count;
+    uint64_t lines[LINE_COUNTS]; /* numbers of lines that the cache may have */
+    size_t line_counts;
+    struct pb_hypotheses *hypotheses;
 };
 
-static struct arrays list_arrays(const struct pb_cache_chases *chases)
+static enum pb_status propose(const struct proposals *proposals, struct pb_geometry geometry,
+                              uint64_t ways, double log_prior, struct pb_error *err)
 {
-    struct arrays arrays = {0, {0}, 0};
+    struct pb_hypothesis hypothesis = {
+        .geometry = geometry,
+        .log_likelihood = log_prior + pb_geometry_prior_of_line(geometry.line_bytes)};
 
-    for (size_t i = 0; i < chases->count; i++) {
-        const struct pb_cache_chase *chase = &chases->items[i];
-        size_t k = 0;
-
-        if (!is_conflict(chase))
-            continue;
-        arrays.base = chase->base;
-        while (k < arrays.count && arrays.bytes[k] != chase->array_bytes)
-            k++;
-        if (k == arrays.count && k < 4)
-            arrays.bytes[arrays.count++] = chase->array_bytes;
-    }
-    return arrays;
+    hypothesis.geometry.ways = ways;
+    return pb_hypotheses_add(proposals->hypotheses, &hypothesis, err);
 }
 
-static enum pb_status propose_modulos(struct pb_geometry geometry, uint64_t lines, double log_prior,
-                                      struct pb_hypotheses *hypotheses, struct pb_error *err)
+static enum pb_status propose_modulos(const struct proposals *proposals,
+                                      struct pb_geometry geometry, uint64_t lines, double log_prior,
+                                      struct pb_error *err)
 {
-    geometry.index = PB_INDEX_MODULO;
-    for (uint64_t ways = 1; ways <= lines && ways <= 2 * (uint64_t)WAYS_MAX; ways++) {
-        struct pb_hypothesis hypothesis = {
-            .geometry = geometry,
-            .log_likelihood = log_prior + pb_geometry_prior_of_line(geometry.line_bytes)};
-        enum pb_status status;
+    enum pb_status status = PB_OK;
 
-        if (lines % ways != 0 || lines / ways > SETS_MAX)
-            continue;
-        hypothesis.geometry.sets = lines / ways;
-        hypothesis.geometry.ways = ways;
-        status = pb_hypotheses_add(hypotheses, &hypothesis, err);
-        if (status != PB_OK)
-            return status;
+    geometry.index = PB_INDEX_MODULO;
+    for (uint64_t ways = 1; ways <= lines && ways <= 2 * (uint64_t)WAYS_MAX && status == PB_OK;
+         ways++) {
+        geometry.sets = lines / ways;
+        if (lines % ways == 0 && geometry.sets <= SETS_MAX)
+            status = propose(proposals, geometry, ways, log_prior, err);
     }
-    return PB_OK;
+    return status;
 }
 
 /* Every bit of a mask is one of those in which the lines differ. */
@@ -371,52 +348,34 @@ static double prior_of_masks(const uint64_t *masks, size_t count, size_t bits)
     return sum;
 }
 
-/* One index of these masks: of so many ways as its fullest set has, or as the edge says. */
-static enum pb_status propose_masks(const struct pb_cache_chases *chases, const struct space *space,
-                                    const struct arrays *arrays, struct pb_geometry geometry,
-                                    const uint64_t *lines, size_t line_counts,
-                                    struct pb_hypotheses *hypotheses, struct pb_error *err)
+static bool is_modulo(const struct pb_geometry *geometry)
 {
-    uint64_t ways[LINE_COUNTS + 4];
-    size_t ways_count = 0;
-    uint32_t *room;
-    enum pb_status status = PB_OK;
-    double log_prior;
+    for (size_t i = 0; i < geometry->mask_count; i++)
+        if (geometry->masks[i] != geometry->line_bytes << i)
+            return false;
+    return true;
+}
+
+/* One index of these masks: of so many ways as its fullest set has, or as the edge says. */
+static enum pb_status propose_masks(const struct proposals *proposals, struct pb_geometry geometry,
+                                    double log_prior, struct pb_error *err)
+{
+    uint64_t ways[LINE_COUNTS + 1];
+    size_t ways_count = 1;
+    enum pb_status status;
 
     geometry.index = PB_INDEX_XOR;
     geometry.sets = (uint64_t)1 << geometry.mask_count;
-    if (geometry.mask_count == 0 || geometry.sets > SETS_MAX)
+    if (geometry.sets > SETS_MAX || is_modulo(&geometry)) /* plain modulo: proposed as such */
         return PB_OK;
-    log_prior =
-        prior_of_masks(geometry.masks, geometry.mask_count, space->bits) -
-        PB_CACHE_OTHER_LINE * fabs(log2((double)geometry.line_bytes / (double)stride_of(chases)));
-    for (size_t i = 0; i < geometry.mask_count; i++) /* plain modulo: proposed as such */
-        if (geometry.masks[i] != geometry.line_bytes << i)
-            break;
-        else if (i + 1 == geometry.mask_count)
-            return PB_OK;
-    room = calloc(geometry.sets, sizeof(*room));
-    if (room == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %llu sets",
-                       (unsigned long long)geometry.sets);
-    for (size_t i = 0; i < arrays->count; i++)
-        ways[ways_count++] = fullest(&geometry, arrays->base, arrays->bytes[i], room);
-    free(room);
-    for (size_t i = 0; i < line_counts; i++)
-        if (lines[i] % geometry.sets == 0)
-            ways[ways_count++] = lines[i] / geometry.sets;
-    for (size_t i = 0; i < ways_count && status == PB_OK; i++) {
-        struct pb_hypothesis hypothesis = {
-            .geometry = geometry,
-            .log_likelihood = log_prior + pb_geometry_prior_of_line(geometry.line_bytes)};
-        bool is_known = ways[i] == 0 || ways[i] > WAYS_MAX;
-
-        for (size_t k = 0; k < i; k++)
-            is_known |= ways[k] == ways[i];
-        hypothesis.geometry.ways = ways[i];
-        if (!is_known)
-            status = pb_hypotheses_add(hypotheses, &hypothesis, err);
-    }
+    log_prior += prior_of_masks(geometry.masks, geometry.mask_count, proposals->space.bits);
+    status = find_fullest(&geometry, proposals->base, proposals->array_bytes, &ways[0], err);
+    for (size_t i = 0; i < proposals->line_counts; i++)
+        if (proposals->lines[i] % geometry.sets == 0)
+            ways[ways_count++] = proposals->lines[i] / geometry.sets;
+    for (size_t i = 0; i < ways_count && status == PB_OK; i++)
+        if (ways[i] > 0 && ways[i] <= WAYS_MAX)
+            status = propose(proposals, geometry, ways[i], log_prior, err);
     return status;
 }
 
@@ -424,50 +383,24 @@ static enum pb_status propose_masks(const struct pb_cache_chases *chases, const 
  * One basis as an index. The conflicts step over lines below their stride: these are of one set, or
  * each has sets of its own.
  */
-static enum pb_status propose_xor(const struct pb_cache_chases *chases, const struct space *space,
-                                  const struct basis *basis, const struct arrays *arrays,
-                                  struct pb_geometry geometry, const uint64_t *lines,
-                                  size_t line_counts, struct pb_hypotheses *hypotheses,
+static enum pb_status propose_xor(const struct proposals *proposals, const struct basis *basis,
+                                  struct pb_geometry geometry, double log_prior,
                                   struct pb_error *err)
 {
+    uint64_t stride = stride_of(proposals->chases);
     size_t *count = &geometry.mask_count;
     enum pb_status status;
 
-    *count = masks_of_line(chases, space, basis, geometry.line_bytes, geometry.masks);
-    status = propose_masks(chases, space, arrays, geometry, lines, line_counts, hypotheses, err);
-    if (status != PB_OK || geometry.line_bytes >= stride_of(chases))
+    *count = masks_of_line(proposals->chases, &proposals->space, basis, geometry.line_bytes,
+                           geometry.masks);
+    status = propose_masks(proposals, geometry, log_prior, err);
+    if (status != PB_OK || geometry.line_bytes >= stride)
         return status;
-    for (uint64_t bit = geometry.line_bytes; bit < stride_of(chases); bit *= 2)
+    for (uint64_t bit = geometry.line_bytes; bit < stride; bit *= 2)
         if (*count < PB_GEOMETRY_MASKS_MAX)
             geometry.masks[(*count)++] = bit;
-    *count = reduce(geometry.masks, *count);
-    return propose_masks(chases, space, arrays, geometry, lines, line_counts, hypotheses, err);
-}
-
-/* How many pairs break the masks of a basis, by which of them: bit i of the way is mask i. */
-static size_t *count_ways(const struct pb_cache_chases *chases, uint64_t array_bytes,
-                          const struct space *space, const struct basis *basis)
-{
-    size_t *ways = calloc((size_t)1 << basis->count, sizeof(*ways));
-
-    for (size_t i = 0; ways != NULL && i < chases->count; i++) {
-        const struct pb_cache_chase *chase = &chases->items[i];
-
-        if (!is_conflict(chase) || chase->far_bit != 0 || chase->array_bytes != array_bytes)
-            continue;
-        for (size_t k = 0; k < chase->misses; k++) {
-            uint64_t missing = chases->missing[chase->first_missing + k];
-            uint32_t pair = to_space(space, chase->added ^ missing);
-            size_t way = 0;
-
-            if (pb_cache_chases_is_background(chases, missing))
-                continue;
-            for (size_t m = 0; m < basis->count; m++)
-                way |= (size_t)__builtin_parity(pair & basis->mask[m]) << m;
-            ways[way]++;
-        }
-    }
-    return ways;
+    *count = pb_gf2_reduce(geometry.masks, *count);
+    return propose_masks(proposals, geometry, log_prior, err);
 }
 
 /*
@@ -475,16 +408,17 @@ static size_t *count_ways(const struct pb_cache_chases *chases, uint64_t array_b
  * set, and the basis has a mask too many: without it, those pairs keep to all others. False: no way
  * is commoner than the others.
  */
-static bool drop_mask(const struct pb_cache_chases *chases, uint64_t array_bytes,
-                      const struct space *space, struct basis *basis)
+static bool drop_mask(const struct space *space, struct basis *basis)
 {
-    size_t *ways = count_ways(chases, array_bytes, space, basis), broken = 0, common = 0, kept = 0;
-    size_t all = (size_t)1 << basis->count, given_up;
+    size_t all = (size_t)1 << basis->count, broken = 0, common = 0, kept = 0, given_up;
+    size_t *ways = calloc(all, sizeof(*ways)); /* pairs by the masks that they break */
     double usual;
     bool drops;
 
     if (ways == NULL)
         return false;
+    for (size_t i = 0; i < space->pair_count; i++)
+        ways[broken_by(space->pairs[i], basis->mask, basis->count)]++;
     for (size_t way = 1; way < all; way++) {
         broken += ways[way];
         common = common == 0 || ways[way] > ways[common] ? way : common;
@@ -527,7 +461,7 @@ static int by_even(const void *a, const void *b)
 static size_t sort_masks(const struct space *space, struct kept **kept_out)
 {
     size_t masks = (size_t)1 << space->bits, count = 0;
-    double pairs = (double)space->pairs;
+    double pairs = (double)space->pair_count;
     double least = fmin(sqrt(2.0 * log((double)masks) * pairs), PB_CACHE_PAIRS_KEPT * pairs);
     struct kept *kept = malloc(masks * sizeof(*kept));
 
@@ -544,23 +478,24 @@ static size_t sort_masks(const struct space *space, struct kept **kept_out)
  * Bases of the masks that are kept best, each with a mask more than the one before. Noise breaks
  * all masks alike, but lines that are prefetched behind the added one those of low bits most.
  */
-static size_t find_bases(const struct pb_cache_chases *chases, uint64_t array_bytes,
-                         const struct space *space, struct basis bases[BASES_MAX])
+static size_t find_bases(const struct space *space, struct basis bases[BASES_MAX])
 {
+    struct pb_gf2_span span = {.rank = 0};
     struct basis basis = {.count = 0};
     struct kept *kept = NULL;
-    size_t count = 0, masks = space->pairs > 0 ? sort_masks(space, &kept) : 0;
+    size_t count = 0, masks = space->pair_count > 0 ? sort_masks(space, &kept) : 0;
 
     for (size_t i = 0, next; i < masks && count < BASES_MAX; i = next) {
         size_t before = basis.count;
 
         for (next = i; next < masks && kept[next].even == kept[i].even; next++)
-            basis_add(&basis, kept[next].mask);
+            if (pb_gf2_add(&span, kept[next].mask))
+                basis.mask[basis.count++] = kept[next].mask;
         if (basis.count > before) {
             struct basis other = basis;
 
             bases[count++] = basis;
-            while (count < BASES_MAX && drop_mask(chases, array_bytes, space, &other))
+            while (count < BASES_MAX && drop_mask(space, &other))
                 bases[count++] = other;
         }
     }
@@ -568,58 +503,70 @@ static size_t find_bases(const struct pb_cache_chases *chases, uint64_t array_by
     return count;
 }
 
-/* Numbers of lines that the cache may have. */
-static size_t list_lines(const struct pb_geometry_hints *hints, const struct arrays *arrays,
-                         uint64_t line_bytes, uint64_t lines[LINE_COUNTS])
+static void list_lines(const struct pb_geometry_hints *hints, uint64_t line_bytes,
+                       struct proposals *proposals)
 {
+    uint64_t *lines = proposals->lines, fits = hints->fits_bytes / line_bytes;
     size_t count = 0;
-
-    uint64_t fits = hints->fits_bytes / line_bytes;
 
     for (uint64_t more = 0; fits > 0 && more <= PB_CACHE_EDGE_LINES; more++)
         lines[count++] = fits + more;
     for (uint64_t less = 1; fits > less && less <= PB_CACHE_EDGE_LINES; less++)
         lines[count++] = fits - less;
-    for (size_t i = 0; i < arrays->count && count < LINE_COUNTS; i++) {
-        bool is_known = arrays->bytes[i] < line_bytes;
-
-        for (size_t k = 0; k < count; k++)
-            is_known |= lines[k] == arrays->bytes[i] / line_bytes;
-        if (!is_known)
-            lines[count++] = arrays->bytes[i] / line_bytes;
-    }
-    return count;
+    lines[count++] = proposals->array_bytes / line_bytes;
+    proposals->line_counts = count;
 }
 
-static enum pb_status propose_line(const struct pb_cache_chases *chases, const struct space *space,
-                                   const struct basis *bases, size_t base_count,
-                                   const struct arrays *arrays,
-                                   const struct pb_geometry_hints *hints, uint64_t line_bytes,
-                                   struct pb_hypotheses *hypotheses, struct pb_error *err)
+static enum pb_status propose_line(const struct pb_geometry_hints *hints, uint64_t line_bytes,
+                                   struct proposals *proposals, struct pb_error *err)
 {
     struct pb_geometry geometry = {.line_bytes = line_bytes,
                                    .sector_bytes = hints->sector_bytes,
                                    .hides_misses = hints->prefetch_bytes > 0};
-    uint64_t lines[LINE_COUNTS];
-    size_t count = list_lines(hints, arrays, line_bytes, lines);
-    enum pb_status status = PB_OK;
-
     /* what all chases leave open between two lines, the battery's own search decides */
-    double log_prior =
-        -PB_CACHE_OTHER_LINE * fabs(log2((double)line_bytes / (double)stride_of(chases)));
-    struct pb_hypothesis none = {.geometry = geometry}; /* any line may displace any other one */
+    double log_prior = -PB_CACHE_OTHER_LINE *
+                       fabs(log2((double)line_bytes / (double)stride_of(proposals->chases)));
+    struct pb_hypothesis none = {.geometry = geometry, /* any line may displace any other one */
+                                 .log_likelihood = log_prior};
+    enum pb_status status;
 
+    list_lines(hints, line_bytes, proposals);
     none.geometry.index = PB_INDEX_UNKNOWN;
     none.geometry.sets = 1;
-    none.geometry.ways = count > 0 ? lines[0] : 1;
-    none.log_likelihood = log_prior;
-    status = pb_hypotheses_add(hypotheses, &none, err);
-    for (size_t i = 0; i < count && status == PB_OK; i++)
-        status = propose_modulos(geometry, lines[i],
-                                 log_prior + (double)(i > 0) * log(PB_EXCEPTION), hypotheses, err);
-    for (size_t i = 0; i < base_count && status == PB_OK; i++)
-        status =
-            propose_xor(chases, space, &bases[i], arrays, geometry, lines, count, hypotheses, err);
+    none.geometry.ways = proposals->lines[0];
+    status = pb_hypotheses_add(proposals->hypotheses, &none, err);
+    for (size_t i = 0; i < proposals->line_counts && status == PB_OK; i++)
+        status = propose_modulos(proposals, geometry, proposals->lines[i],
+                                 log_prior + (double)(i > 0) * log(PB_EXCEPTION), err);
+    for (size_t i = 0; i < proposals->base_count && status == PB_OK; i++)
+        status = propose_xor(proposals, &proposals->bases[i], geometry, log_prior, err);
+    return status;
+}
+
+/* From the conflicts over arrays of so many bytes. */
+static enum pb_status propose_from(const struct pb_geometry_hints *hints,
+                                   struct proposals *proposals, struct pb_error *err)
+{
+    uint64_t least = hints->sector_bytes > LINE_MIN ? hints->sector_bytes : LINE_MIN;
+    struct space *space = &proposals->space;
+    enum pb_status status = PB_OK;
+
+    if (find_bits(proposals->chases, space)) {
+        status = count_pairs(proposals->chases, proposals->array_bytes, space, err);
+        if (status == PB_OK)
+            proposals->base_count = find_bases(space, proposals->bases);
+    }
+    for (uint64_t line = least; line <= PB_LINE_MAX && status == PB_OK; line *= 2) {
+        struct pb_geometry_hints known = *hints;
+        uint64_t sector_most = hints->sector_bytes > 0 ? hints->sector_bytes : SECTOR_MAX;
+
+        known.sector_bytes = hints->sector_bytes > 0 ? hints->sector_bytes : least;
+        for (; known.sector_bytes <= line && known.sector_bytes <= sector_most && status == PB_OK;
+             known.sector_bytes *= 2)
+            status = propose_line(&known, line, proposals, err);
+    }
+    free(space->pairs);
+    free(space->even);
     return status;
 }
 
@@ -627,33 +574,28 @@ enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
                                    const struct pb_geometry_hints *hints,
                                    struct pb_hypotheses *hypotheses, struct pb_error *err)
 {
-    struct arrays arrays = list_arrays(chases);
-    uint64_t least = hints->sector_bytes > LINE_MIN ? hints->sector_bytes : LINE_MIN;
+    enum { ARRAYS_MAX = 4 };
+    uint64_t base = 0, bytes[ARRAYS_MAX];
+    size_t count = 0;
     enum pb_status status = PB_OK;
 
-    for (size_t k = 0; k < arrays.count && status == PB_OK; k++) {
-        struct space space = {.bits = 0};
-        struct basis bases[BASES_MAX];
-        struct arrays one = {arrays.base, {arrays.bytes[k]}, 1};
-        size_t count = 0;
+    for (size_t i = 0; i < chases->count; i++) {
+        const struct pb_cache_chase *chase = &chases->items[i];
+        size_t k = 0;
 
-        if (find_bits(chases, &space)) {
-            status = count_pairs(chases, arrays.bytes[k], &space, err);
-            if (status == PB_OK)
-                count = find_bases(chases, arrays.bytes[k], &space, bases);
-        }
-        for (uint64_t line = least; line <= PB_LINE_MAX && status == PB_OK; line *= 2) {
-            struct pb_geometry_hints known = *hints;
+        if (!is_conflict(chase))
+            continue;
+        base = chase->base;
+        while (k < count && bytes[k] != chase->array_bytes)
+            k++;
+        if (k == count && k < ARRAYS_MAX)
+            bytes[count++] = chase->array_bytes;
+    }
+    for (size_t i = 0; i < count && status == PB_OK; i++) {
+        struct proposals proposals = {
+            .chases = chases, .base = base, .array_bytes = bytes[i], .hypotheses = hypotheses};
 
-            known.sector_bytes = hints->sector_bytes > 0 ? hints->sector_bytes : least;
-            for (; known.sector_bytes <= line && status == PB_OK; known.sector_bytes *= 2) {
-                status =
-                    propose_line(chases, &space, bases, count, &one, &known, line, hypotheses, err);
-                if (hints->sector_bytes > 0 || known.sector_bytes == SECTOR_MAX)
-                    break;
-            }
-        }
-        free(space.even);
+        status = propose_from(hints, &proposals, err);
     }
     return status;
 }
