@@ -9,6 +9,7 @@
 #include "analysis/constants.h"
 #include "analysis/model/parities.h"
 #include "analysis/statistics/likelihood.h"
+#include "analysis/statistics/sort.h"
 #include "analysis/trace.h"
 
 void pb_cache_chases_clear(struct pb_cache_chases *chases)
@@ -113,13 +114,6 @@ static enum pb_status allocate(const struct pb_cache_level *levels, size_t count
     return PB_OK;
 }
 
-static int by_address(const void *a, const void *b)
-{
-    const uint64_t *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
 /* Lines that are added next to each other show the sets; one alone at a single bit shows that bit.
  */
 static void find_far_bits(struct pb_cache_chases *chases)
@@ -151,7 +145,7 @@ bool pb_cache_chases_is_background(const struct pb_cache_chases *chases, uint64_
 {
     return chases->background_count > 0 &&
            bsearch(&address, chases->background, chases->background_count,
-                   sizeof(*chases->background), by_address) != NULL;
+                   sizeof(*chases->background), pb_compare_uint64) != NULL;
 }
 
 /*
@@ -165,7 +159,7 @@ static void find_background(struct pb_cache_chases *chases)
     uint64_t *sorted = chases->background;
 
     memcpy(sorted, chases->missing, count * sizeof(*sorted));
-    qsort(sorted, count, sizeof(*sorted), by_address);
+    qsort(sorted, count, sizeof(*sorted), pb_compare_uint64);
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && sorted[next] == sorted[i];)
             next++;

@@ -42,7 +42,7 @@ struct view {
     struct start starts[STARTS_MAX];
     size_t start_count;
     bool is_known; /* sets */
-    struct pb_sets sets;
+    struct pb_geometry sets;
     double index_confidence; /* by the passes that showed it */
     size_t chases, predicted,
         overflowing;          /* that an index says something of; rightly; as overflowing */
@@ -223,7 +223,6 @@ static void override_size(const struct pb_case *at, const char *memory, const st
                           const struct pb_estimate *onset, double most)
 {
     struct pb_parameter *size = pb_parameters_find(at->parameters, memory, "size_bytes");
-    double sets = ldexp((double)(view->sets.ways * view->sets.line_bytes), (int)view->sets.bits);
 
     if (size == NULL || size->kind != PB_VALUE_NUMBER || onset->value < size->numbers[0].low ||
         most > size->numbers[0].high)
@@ -232,7 +231,8 @@ static void override_size(const struct pb_case *at, const char *memory, const st
         size, (struct pb_estimate){onset->value, onset->value, most}, confidence_of(view),
         "most that fits, of %zu start offsets, beside a carve-out of %llu bytes; beyond it lines "
         "miss although no set overflows: the data store is full, not the sets' %.0f bytes",
-        view->start_count, (unsigned long long)view->carveout_bytes, sets);
+        view->start_count, (unsigned long long)view->carveout_bytes,
+        (double)pb_geometry_bytes(&view->sets));
 }
 
 static bool says_l1(const struct pb_parameters *parameters, const char *memory, const char *name)

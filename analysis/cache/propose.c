@@ -8,6 +8,7 @@
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
 #include "analysis/model/parities.h"
+#include "analysis/statistics/sort.h"
 
 enum {
     LINE_MIN = 32,
@@ -182,13 +183,6 @@ struct far_pairs {
     size_t most, second;  /* pairs that break those masks, and the next commonest ones */
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
 /*
  * The far line's bit belongs to the masks that most of its pairs break together: these are of the
  * far line's set, and those with lines that were prefetched behind it are scattered.
@@ -202,7 +196,7 @@ static struct far_pairs count_far_pairs(const struct pb_cache_chases *chases, co
 
     for (size_t i = 0; i < count; i++)
         broken[i] = broken_by(broken[i], masks, mask_count);
-    qsort(broken, count, sizeof(*broken), by_value);
+    qsort(broken, count, sizeof(*broken), pb_compare_uint64);
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && broken[next] == broken[i];)
             next++;

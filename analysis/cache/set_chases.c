@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/constants.h"
+#include "analysis/statistics/sort.h"
 #include "analysis/trace.h"
 
 void pb_set_chases_clear(struct pb_set_chases *chases)
@@ -23,13 +24,6 @@ static bool is_chase(const struct pb_cache_level *level, const struct pb_point *
 
     return point->stride_bytes > 0 &&
            (pb_point_matches(point, &victim) || pb_point_matches(point, &random));
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-    const uint64_t *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
 }
 
 static enum pb_status allocate(const struct pb_cache_level *level, struct pb_set_chases *chases,
@@ -65,7 +59,7 @@ static void number_lines(const struct pb_cache_level *level, struct pb_set_chase
         for (size_t k = 0; is_chase(level, point) && k < chase.count; k++)
             chases->address[count++] = chase.index_bytes[k] / point->stride_bytes;
     }
-    qsort(chases->address, count, sizeof(*chases->address), compare_addresses);
+    qsort(chases->address, count, sizeof(*chases->address), pb_compare_uint64);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || chases->address[i] != chases->address[kept - 1])
             chases->address[kept++] = chases->address[i];
@@ -81,7 +75,7 @@ static void add_chase(const struct pb_cache_level *level, const struct pb_point 
     for (size_t i = 0; i < chase.count; i++) {
         uint64_t address = chase.index_bytes[i] / point->stride_bytes;
         const uint64_t *found = bsearch(&address, chases->address, chases->line_count,
-                                        sizeof(address), compare_addresses);
+                                        sizeof(address), pb_compare_uint64);
 
         chases->line[first + i] = (uint32_t)(found - chases->address);
         chases->observed[first + i] =
@@ -108,7 +102,7 @@ enum pb_status pb_set_chases_read(const struct pb_cache_level *level, struct pb_
 }
 
 /* How often each line missed that had been loaded before, by trace. */
-static void count_again(const struct pb_set_chases *chases, size_t *again, bool *loaded)
+static void count_again(const struct pb_set_chases *chases, uint64_t *again, bool *loaded)
 {
     for (size_t i = 0; i < chases->count; i++) {
         const struct pb_set_trace *trace = &chases->traces[i];
@@ -122,16 +116,9 @@ static void count_again(const struct pb_set_chases *chases, size_t *again, bool 
     }
 }
 
-static int compare_sizes(const void *a, const void *b)
-{
-    const size_t *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
 /* Only the accesses to lines that missed again more than `most` times, their lines numbered anew.
  */
-static void keep_lines(struct pb_set_chases *chases, const size_t *again, size_t most,
+static void keep_lines(struct pb_set_chases *chases, const uint64_t *again, uint64_t most,
                        uint32_t *number)
 {
     size_t kept = 0;
@@ -139,8 +126,7 @@ static void keep_lines(struct pb_set_chases *chases, const size_t *again, size_t
 
     for (size_t i = 0; i < chases->line_count; i++) {
         number[i] = lines;
-        if (again[i] > most)
-            chases->address[lines++] = chases->address[i];
+        lines += again[i] > most;
     }
     for (size_t i = 0; i < chases->count; i++) {
         const struct pb_set_trace *trace = &chases->traces[i];
@@ -163,9 +149,10 @@ static void keep_lines(struct pb_set_chases *chases, const size_t *again, size_t
 
 /*
  * How many misses a line of another set has at most: as many of its hits as look like misses by
- * chance. SIZE_MAX: no number tells lines of the set from others.
+ * chance. UINT64_MAX: no number tells lines of the set from others.
  */
-static size_t find_foreign(const struct pb_set_chases *chases, const size_t *ascending, size_t ways)
+static uint64_t find_foreign(const struct pb_set_chases *chases, const uint64_t *ascending,
+                             size_t ways)
 {
     size_t by_chance =
         1 + (size_t)(PB_SPIKES_MOST * (double)chases->access_count / (double)chases->line_count);
@@ -176,16 +163,16 @@ static size_t find_foreign(const struct pb_set_chases *chases, const size_t *asc
     while (ways == 0 && foreign < chases->line_count && ascending[foreign] <= by_chance)
         foreign++;
     if (foreign == 0 || foreign == chases->line_count || ascending[foreign - 1] > by_chance)
-        return SIZE_MAX;
+        return UINT64_MAX;
     if (ascending[foreign] < (ways > 0 ? 1 : PB_FEW) * (ascending[foreign - 1] + 1))
-        return SIZE_MAX;
+        return UINT64_MAX;
     return ascending[foreign - 1];
 }
 
 enum pb_status pb_set_chases_drop_foreign(struct pb_set_chases *chases, size_t ways,
                                           struct pb_error *err)
 {
-    size_t *again = calloc(2 * chases->line_count + 1, sizeof(*again)), *ascending, most;
+    uint64_t *again = calloc(2 * chases->line_count + 1, sizeof(*again)), *ascending, most;
     bool *loaded = calloc(chases->line_count + 1, sizeof(*loaded));
     uint32_t *number = calloc(chases->line_count + 1, sizeof(*number));
     enum pb_status status = PB_OK;
@@ -198,9 +185,9 @@ enum pb_status pb_set_chases_drop_foreign(struct pb_set_chases *chases, size_t w
     ascending = again + chases->line_count;
     count_again(chases, again, loaded);
     memcpy(ascending, again, chases->line_count * sizeof(*again));
-    qsort(ascending, chases->line_count, sizeof(*ascending), compare_sizes);
+    qsort(ascending, chases->line_count, sizeof(*ascending), pb_compare_uint64);
     most = find_foreign(chases, ascending, ways);
-    if (chases->line_count > 0 && most != SIZE_MAX)
+    if (chases->line_count > 0 && most != UINT64_MAX)
         keep_lines(chases, again, most, number);
 out:
     free(number);

@@ -14,7 +14,7 @@
 struct pb_set_chases {
     struct pb_set_trace *traces;
     size_t count;
-    uint64_t *address; /* of all lines, by their chases' stride; ascending */
+    uint64_t *address; /* of all lines that were read, by their chases' stride; ascending */
     size_t line_count;
     uint32_t *line;
     enum pb_observed *observed;

@@ -3,44 +3,36 @@
 
 #include <stdlib.h>
 
-enum { LINES_MAX = 1 << 20 };
+enum { LINES_MAX = 1 << 20, BITS_MAX = 16 };
 
 enum { IS_WALKED = 1, IS_MISSING = 2 };
 
 enum pb_status pb_sets_read(const struct pb_parameters *parameters, const char *memory,
-                            struct pb_sets *sets_out, struct pb_error *err)
+                            struct pb_geometry *sets_out, struct pb_error *err)
 {
     const struct pb_parameter *masks = pb_parameters_find(parameters, memory, "index_masks");
     double line = pb_parameters_number(parameters, memory, "line_bytes");
     double ways = pb_parameters_number(parameters, memory, "way_counts");
-    struct pb_sets sets = {.bits = 0};
+    struct pb_geometry sets = {.index = PB_INDEX_XOR};
 
     if (masks == NULL || masks->kind != PB_VALUE_MASKS || !(line >= 1.0) || !(ways >= 1.0) ||
-        masks->number_count > PB_SETS_BITS_MAX)
+        masks->number_count > BITS_MAX)
         return pb_fail(err, PB_NOT_FOUND, "the sets of %s are not known", memory);
-    for (; sets.bits < masks->number_count; sets.bits++)
-        sets.masks[sets.bits] = (uint64_t)masks->numbers[sets.bits].value;
+    for (; sets.mask_count < masks->number_count; sets.mask_count++)
+        sets.masks[sets.mask_count] = (uint64_t)masks->numbers[sets.mask_count].value;
+    sets.sets = (uint64_t)1 << sets.mask_count;
     sets.line_bytes = (uint64_t)line;
     sets.ways = (uint64_t)ways;
     *sets_out = sets;
     return PB_OK;
 }
 
-static size_t set_of(const struct pb_sets *sets, uint64_t address)
-{
-    size_t set = 0;
-
-    for (size_t i = 0; i < sets->bits; i++)
-        set |= (size_t)__builtin_parityll(address & sets->masks[i]) << i;
-    return set;
-}
-
 /* Do the masks reach over all bits in which two addresses of the chase can differ? */
-static bool reaches(const struct pb_sets *sets, uint64_t first, uint64_t last)
+static bool reaches(const struct pb_geometry *sets, uint64_t first, uint64_t last)
 {
     uint64_t known = sets->line_bytes - 1;
 
-    for (size_t i = 0; i < sets->bits; i++)
+    for (size_t i = 0; i < sets->mask_count; i++)
         known |= sets->masks[i];
     for (unsigned shift = 1; shift < 64; shift *= 2)
         known |= known >> shift;
@@ -48,48 +40,45 @@ static bool reaches(const struct pb_sets *sets, uint64_t first, uint64_t last)
 }
 
 /* Marks the chase's lines, from the line of offset 0 on. */
-static void mark(const struct pb_accesses *chase, uint64_t base, const struct pb_sets *sets,
-                 const struct pb_classes *classes, unsigned char *marks,
-                 struct pb_set_prediction *prediction)
+static void mark(const struct pb_accesses *chase, uint64_t base, const struct pb_geometry *sets,
+                 const struct pb_classes *classes, unsigned char *marks)
 {
     for (size_t i = 0; i < chase->count; i++) {
         uint64_t address = base + chase->index_bytes[i];
         size_t line = (size_t)(address / sets->line_bytes - base / sets->line_bytes);
 
         marks[line] |= IS_WALKED;
-        if (!pb_band_holds(classes->miss, pb_access_cycles(chase, i)))
-            continue;
-        marks[line] |= IS_MISSING;
-        prediction->misses++;
+        if (pb_band_holds(classes->miss, pb_access_cycles(chase, i)))
+            marks[line] |= IS_MISSING;
     }
 }
 
-static void compare(const struct pb_sets *sets, uint64_t base, const unsigned char *marks,
+static void compare(const struct pb_geometry *sets, uint64_t base, const unsigned char *marks,
                     size_t lines, uint64_t *filled, struct pb_set_prediction *prediction)
 {
     uint64_t first = base / sets->line_bytes * sets->line_bytes;
-    size_t set = SIZE_MAX; /* of the first line that missed */
+    uint64_t only = UINT64_MAX; /* the set of the first line that missed */
+    size_t missing = 0;
 
     for (size_t i = 0; i < lines; i++)
         if (marks[i] != 0)
-            filled[set_of(sets, first + i * sets->line_bytes)]++;
+            filled[pb_geometry_set(sets, first + i * sets->line_bytes)]++;
     prediction->is_one_set = true;
     for (size_t i = 0; i < lines; i++) {
-        bool is_overflowing =
-            marks[i] != 0 && filled[set_of(sets, first + i * sets->line_bytes)] > sets->ways;
+        uint64_t set = pb_geometry_set(sets, first + i * sets->line_bytes);
+        bool is_overflowing = marks[i] != 0 && filled[set] > sets->ways;
         bool is_missing = (marks[i] & IS_MISSING) != 0;
 
         prediction->overflowing += is_overflowing;
-        prediction->missing += is_missing;
         prediction->both += is_overflowing && is_missing;
-        if (is_missing && set == SIZE_MAX)
-            set = set_of(sets, first + i * sets->line_bytes);
-        prediction->is_one_set &= !is_missing || set_of(sets, first + i * sets->line_bytes) == set;
+        only = is_missing && missing == 0 ? set : only;
+        missing += is_missing;
+        prediction->is_one_set &= !is_missing || set == only;
     }
-    prediction->is_one_set &= prediction->missing == sets->ways && filled[set] == sets->ways;
+    prediction->is_one_set &= missing == sets->ways && filled[only] == sets->ways;
 }
 
-enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_accesses *chase,
+enum pb_status pb_sets_predict(const struct pb_geometry *sets, const struct pb_accesses *chase,
                                uint64_t base, const struct pb_classes *classes,
                                struct pb_set_prediction *prediction_out, struct pb_error *err)
 {
@@ -104,14 +93,14 @@ enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_acces
     if (lines > LINES_MAX || !reaches(sets, base, base + last))
         return pb_fail(err, PB_NOT_FOUND, "the index is not known for passes over %zu lines",
                        lines);
-    filled = calloc((size_t)1 << sets->bits, sizeof(*filled));
+    filled = calloc(sets->sets, sizeof(*filled));
     marks = calloc(lines, sizeof(*marks));
     if (filled == NULL || marks == NULL) {
         free(marks);
         free(filled);
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu lines", lines);
     }
-    mark(chase, base, sets, classes, marks, &prediction);
+    mark(chase, base, sets, classes, marks);
     compare(sets, base, marks, lines, filled, &prediction);
     free(marks);
     free(filled);

@@ -11,30 +11,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/cache/geometry.h"
 #include "analysis/parameter.h"
 #include "analysis/statistics/classes.h"
 #include "analysis/trace.h"
 
-enum { PB_SETS_BITS_MAX = 16 };
-
-/* A cache's sets, as they were inferred. */
-struct pb_sets {
-    uint64_t masks[PB_SETS_BITS_MAX]; /* bit i of the set: parity of address & masks[i] */
-    size_t bits;
-    uint64_t line_bytes, ways;
-};
-
-/* Of a memory's set_count, way_counts, index_masks and line_bytes. PB_NOT_FOUND: one is open. */
+/*
+ * A cache's sets, as they were inferred: of a memory's way_counts, index_masks and line_bytes.
+ * PB_NOT_FOUND: one is open.
+ */
 enum pb_status pb_sets_read(const struct pb_parameters *parameters, const char *memory,
-                            struct pb_sets *sets_out, struct pb_error *err);
+                            struct pb_geometry *sets_out, struct pb_error *err);
 
 /* One chase against them. */
 struct pb_set_prediction {
     size_t overflowing; /* lines in sets with more of the chase's lines than ways */
-    size_t missing;     /* lines that missed */
-    size_t both;
-    size_t misses;   /* accesses that missed */
-    bool is_one_set; /* all that missed are all lines of one set, which is just full */
+    size_t both;        /* of these, lines that missed */
+    bool is_one_set;    /* all that missed are all lines of one set, which is just full */
 };
 
 /*
@@ -42,7 +35,7 @@ struct pb_set_prediction {
  *
  * PB_NOT_FOUND  the chase reaches over address bits that the masks were not inferred for
  */
-enum pb_status pb_sets_predict(const struct pb_sets *sets, const struct pb_accesses *chase,
+enum pb_status pb_sets_predict(const struct pb_geometry *sets, const struct pb_accesses *chase,
                                uint64_t base, const struct pb_classes *classes,
                                struct pb_set_prediction *prediction_out, struct pb_error *err);
 

@@ -300,7 +300,12 @@ static void test_onsets__what_fits_from_any_start_is_no_onset_yet(void **unused)
 /* Masks say nothing of address bits above them. */
 static void test_sets_predict__bits_beyond_the_masks_are_unknown(void **unused)
 {
-    struct pb_sets sets = {.masks = {0x280, 0x300}, .bits = 2, .line_bytes = LINE, .ways = WAYS};
+    struct pb_geometry sets = {.line_bytes = LINE,
+                               .index = PB_INDEX_XOR,
+                               .sets = SETS,
+                               .ways = WAYS,
+                               .masks = {0x280, 0x300},
+                               .mask_count = 2};
     uint32_t latency[2] = {HIT, HIT};
     uint64_t index[2] = {0, LINE};
     struct pb_accesses two = {latency, index, 2, 0.0};
