@@ -66,8 +66,8 @@ uint64_t pb_geometry_line(const struct pb_geometry *geometry)
     return geometry->line_bytes;
 }
 
-double pb_hypotheses_share(const struct pb_hypotheses *hypotheses,
-                           uint64_t (*number)(const struct pb_geometry *), uint64_t value)
+double pb_hypotheses_share(const struct pb_hypotheses *hypotheses, pb_geometry_number number,
+                           uint64_t value)
 {
     double best = hypotheses->items[0].log_likelihood, sum = 0.0, alike = 0.0;
 
@@ -80,37 +80,40 @@ double pb_hypotheses_share(const struct pb_hypotheses *hypotheses,
     return alike / sum;
 }
 
+/* 0 is no number. */
+static bool is_possible(const struct pb_hypotheses *hypotheses, pb_geometry_number number,
+                        uint64_t value)
+{
+    return value != 0 && pb_hypotheses_share(hypotheses, number, value) >= PB_POSSIBLE_SHARE;
+}
+
 void pb_hypotheses_state(struct pb_parameter *answer, const struct pb_hypotheses *hypotheses,
-                         uint64_t (*number)(const struct pb_geometry *), double agreement,
-                         const char *method)
+                         pb_geometry_number number, double agreement, const char *method)
 {
     uint64_t value = number(&hypotheses->items[0].geometry);
     struct pb_estimate estimate = {(double)value, (double)value, (double)value};
 
     for (size_t i = 1; i < hypotheses->count; i++) {
-        double other = (double)number(&hypotheses->items[i].geometry);
+        uint64_t other = number(&hypotheses->items[i].geometry);
 
-        if (other == 0.0 ||
-            pb_hypotheses_share(hypotheses, number, (uint64_t)other) < PB_POSSIBLE_SHARE)
+        if (!is_possible(hypotheses, number, other))
             continue;
-        estimate.low = fmin(estimate.low, other);
-        estimate.high = fmax(estimate.high, other);
+        estimate.low = fmin(estimate.low, (double)other);
+        estimate.high = fmax(estimate.high, (double)other);
     }
     pb_parameter_set_number(
         answer, estimate, agreement * pb_hypotheses_share(hypotheses, number, value), "%s", method);
 }
 
-bool pb_hypotheses_is_open(const struct pb_hypotheses *hypotheses,
-                           uint64_t (*number)(const struct pb_geometry *))
+bool pb_hypotheses_is_open(const struct pb_hypotheses *hypotheses, pb_geometry_number number)
 {
     uint64_t best = number(&hypotheses->items[0].geometry);
-    bool is_other = false;
+    bool is_open = false;
 
-    for (size_t i = 1; i < hypotheses->count && !is_other; i++) {
+    for (size_t i = 1; i < hypotheses->count && !is_open; i++) {
         uint64_t other = number(&hypotheses->items[i].geometry);
 
-        is_other = other != best && other != 0 &&
-                   pb_hypotheses_share(hypotheses, number, other) >= PB_POSSIBLE_SHARE;
+        is_open = other != best && is_possible(hypotheses, number, other);
     }
-    return is_other;
+    return is_open;
 }

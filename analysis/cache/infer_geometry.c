@@ -26,17 +26,12 @@ enum { CANDIDATES = 16 };
 
 enum { SOURCES = 3 }; /* tests of the row: line, sets, capacity */
 
-/* Lines, and ways of a set, of hypotheses that predict the same. */
-struct span {
-    uint64_t least_line, most_line, least_ways, most_ways;
-};
-
 /* All that is known of one cache. */
 struct scene {
     struct pb_cache_chases chases;
     struct pb_geometry_hints hints;
     struct pb_hypotheses hypotheses;
-    struct span alike; /* of the likeliest and its rivals */
+    struct pb_estimate line, ways; /* of the likeliest and its rivals, which predict the same */
     struct pb_fetch fetch;
     struct pb_tally background; /* of the references: hits that look like misses */
     uint64_t most_bytes;        /* of the arrays that count: longer ones fill the store */
@@ -202,16 +197,6 @@ static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
     return status;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint64_t mask_of(const struct pb_geometry *geometry, size_t i)
 {
     return geometry->index == PB_INDEX_MODULO ? geometry->line_bytes << i : geometry->masks[i];
@@ -237,6 +222,12 @@ static bool predict_same(const struct pb_geometry_fit *a, const struct pb_geomet
            PB_SAME_PREDICTION;
 }
 
+static void reach(struct pb_estimate *estimate, double value)
+{
+    estimate->low = fmin(estimate->low, value);
+    estimate->high = fmax(estimate->high, value);
+}
+
 /*
  * Lines of twice the length, half as many in a set, miss like these where no address bit of the
  * index lies between, and all of each line is loaded: only chases that leave out a part of a line
@@ -247,10 +238,11 @@ static void join_rivals(struct scene *scene)
 {
     struct pb_hypotheses *all = &scene->hypotheses;
     struct pb_hypothesis best = all->items[0];
+    double line = (double)best.geometry.line_bytes, ways = (double)best.geometry.ways;
     size_t kept = 1;
 
-    scene->alike = (struct span){best.geometry.line_bytes, best.geometry.line_bytes,
-                                 best.geometry.ways, best.geometry.ways};
+    scene->line = (struct pb_estimate){line, line, line};
+    scene->ways = (struct pb_estimate){ways, ways, ways};
     for (size_t i = 1; i < all->count; i++) {
         const struct pb_hypothesis *other = &all->items[i];
         const struct pb_geometry *geometry = &other->geometry;
@@ -259,10 +251,8 @@ static void join_rivals(struct scene *scene)
             all->items[kept++] = *other;
             continue;
         }
-        scene->alike.least_line = least(scene->alike.least_line, geometry->line_bytes);
-        scene->alike.most_line = most(scene->alike.most_line, geometry->line_bytes);
-        scene->alike.least_ways = least(scene->alike.least_ways, geometry->ways);
-        scene->alike.most_ways = most(scene->alike.most_ways, geometry->ways);
+        reach(&scene->line, (double)geometry->line_bytes);
+        reach(&scene->ways, (double)geometry->ways);
         if (all->items[0].geometry.index == PB_INDEX_XOR && geometry->index == PB_INDEX_MODULO) {
             all->items[0].geometry = *geometry;
             all->items[0].fit = other->fit;
@@ -436,20 +426,12 @@ static void state_size(const struct pb_case *at, const struct scene *scene, doub
 }
 
 /* Widens what rivals of the likeliest hypothesis, which predict the same, leave open. */
-static void state_alike(const struct pb_case *at, const struct span *alike)
+static void widen_by_rivals(struct pb_parameter *answer, const struct pb_estimate *rivals)
 {
-    struct pb_parameter *line = pb_case_answer(at, "line_bytes");
-    struct pb_parameter *ways = pb_case_answer(at, "way_counts");
-    static const char why[] =
-        "no chase leaves out a part of a line: lines of these lengths, as many "
-        "bytes in a set, predict the same";
-
-    if (alike->least_line == alike->most_line)
-        return;
-    pb_parameter_widen(line, fmin(line->numbers[0].low, (double)alike->least_line),
-                       fmax(line->numbers[0].high, (double)alike->most_line), why);
-    pb_parameter_widen(ways, fmin(ways->numbers[0].low, (double)alike->least_ways),
-                       fmax(ways->numbers[0].high, (double)alike->most_ways), why);
+    pb_parameter_widen(answer, fmin(answer->numbers[0].low, rivals->low),
+                       fmax(answer->numbers[0].high, rivals->high),
+                       "no chase leaves out a part of a line: lines of these lengths, as many "
+                       "bytes in a set, predict the same");
 }
 
 static void state_geometry(const struct pb_case *at, const struct scene *scene)
@@ -475,7 +457,10 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
                         method);
     pb_hypotheses_state(pb_case_answer(at, "set_count"), hypotheses, sets_of, agreement, method);
     pb_hypotheses_state(pb_case_answer(at, "way_counts"), hypotheses, ways_of, agreement, method);
-    state_alike(at, &scene->alike);
+    if (scene->line.low < scene->line.high) {
+        widen_by_rivals(pb_case_answer(at, "line_bytes"), &scene->line);
+        widen_by_rivals(pb_case_answer(at, "way_counts"), &scene->ways);
+    }
     state_size(at, scene, agreement, method);
     if (best->sets == 1) {
         pb_parameter_set_none(pb_case_answer(at, "index_kind"),
