@@ -24,12 +24,12 @@ static enum pb_status stamp_cost(const struct pb_series *series, const char *pha
                                  struct pb_latency_estimate *cost_out, struct pb_error *err)
 {
     struct pb_pick pick = {NULL, "traced", phase};
-    struct pb_sample cycles, none = {NULL, 0, 0};
+    struct pb_sample cycles;
     enum pb_status status = pb_trace_collect(series, &pick, &cycles, err);
 
     if (status != PB_OK)
         return status;
-    status = pb_latency_estimate(&cycles, &none, cost_out, err);
+    status = pb_latency_estimate(&cycles, NULL, cost_out, err);
     pb_sample_clear(&cycles);
     return status;
 }

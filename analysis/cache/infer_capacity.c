@@ -25,11 +25,17 @@
 #include "analysis/constants.h"
 #include "analysis/statistics/latency.h"
 
+/* A cache, and what its hits and misses take. */
+struct cache {
+    struct pb_cache_level level;
+    struct pb_latency_estimate hit, miss;
+    const struct pb_parameters *tlbs; /* passes of which some miss say nothing; NULL: all count */
+};
+
 /* All sweep points of one carve-out: a unified L1 is smaller while shared memory records. */
 struct sweep {
     struct pb_sweep_point *points;
     size_t count;
-    uint64_t carveout_bytes;
 };
 
 static bool is_sweep_point(const struct pb_point *point, const char *path)
@@ -45,42 +51,60 @@ static bool is_sweep_point(const struct pb_point *point, const char *path)
     return false;
 }
 
+/* What the TLB's levels cost that reach less far than the chase, up to the first that does. */
+static double cost_of_short_levels(const struct pb_parameters *parameters, double footprint_bytes)
+{
+    static const char *const levels[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+    double cost = 0.0;
+
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        const struct pb_parameter *penalty =
+            pb_parameters_find(parameters, levels[i], "penalty_cycles");
+
+        if (pb_parameters_number(parameters, levels[i], "reach_bytes") >= footprint_bytes)
+            break;
+        if (penalty != NULL && penalty->kind == PB_VALUE_NUMBER)
+            cost += penalty->numbers[0].high;
+    }
+    return cost;
+}
+
 /* Turns a recorded point into one of the sweep; false when it says nothing. */
-static bool read_point(const struct pb_cache_level *level, const struct pb_point *point,
+static bool read_point(const struct cache *cache, const struct pb_point *point,
                        struct pb_sweep_point *sweep_out)
 {
-    struct pb_accesses accesses = pb_point_accesses(level->series, point);
-    double slots = ceil((double)point->footprint_bytes / (double)point->stride_bytes);
+    struct pb_accesses accesses = pb_point_accesses(cache->level.series, point);
+    double bytes = (double)point->footprint_bytes;
 
     *sweep_out = (struct pb_sweep_point){.footprint_bytes = point->footprint_bytes,
                                          .stride_bytes = point->stride_bytes,
                                          .pass_cycles = pb_point_average(point)};
-    if (!isnan(sweep_out->pass_cycles))
-        return true;
-    sweep_out->tally = pb_classes_count(&level->classes, &accesses);
+    if (pb_sweep_is_pass(sweep_out))
+        return cache->tlbs == NULL || cost_of_short_levels(cache->tlbs, bytes) == 0.0;
+    sweep_out->tally = pb_classes_count(&cache->level.classes, &accesses);
     sweep_out->in_pieces = point->window < accesses.count;
-    sweep_out->coverage = fmin(1.0, (double)accesses.count / slots);
+    sweep_out->coverage =
+        fmin(1.0, (double)accesses.count / ceil(bytes / (double)point->stride_bytes));
     return accesses.count > 0;
 }
 
 /* The sweep of one carve-out, sorted. PB_NO_MEMORY is the only error. */
-static enum pb_status read_sweep(const struct pb_cache_level *level, uint64_t carveout_bytes,
-                                 struct sweep *sweep_out, struct pb_error *err)
+static enum pb_status read_sweep(const struct cache *cache, uint64_t carveout_bytes,
+                                 struct sweep *sweep, struct pb_error *err)
 {
-    const struct pb_series *series = level->series;
-    struct pb_sweep_point *points = calloc(series->point_count + 1, sizeof(*points));
-    struct sweep sweep = {points, 0, carveout_bytes};
+    const struct pb_series *series = cache->level.series;
 
-    if (points == NULL)
+    sweep->points = calloc(series->point_count + 1, sizeof(*sweep->points));
+    sweep->count = 0;
+    if (sweep->points == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a sweep of %zu",
                        series->point_count);
     for (size_t i = 0; i < series->point_count; i++)
-        if (is_sweep_point(&series->points[i], level->way->path) &&
+        if (is_sweep_point(&series->points[i], cache->level.way->path) &&
             series->points[i].carveout_bytes == carveout_bytes &&
-            read_point(level, &series->points[i], &sweep.points[sweep.count]))
-            sweep.count++;
-    pb_sweep_sort(sweep.points, sweep.count);
-    *sweep_out = sweep;
+            read_point(cache, &series->points[i], &sweep->points[sweep->count]))
+            sweep->count++;
+    pb_sweep_sort(sweep->points, sweep->count);
     return PB_OK;
 }
 
@@ -131,86 +155,91 @@ static double expect_outliers(const struct pb_cache_level *level)
 }
 
 /* What the onset search may expect. Passes count only where a reference pass was taken. */
-static struct pb_sweep_model make_model(const struct pb_cache_level *level,
-                                        const struct sweep *sweep,
-                                        const struct pb_latency_estimate *hit, double miss_cycles)
+static struct pb_sweep_model make_model(const struct cache *cache, const struct sweep *sweep)
 {
-    struct pb_sweep_model model = {.background = pb_level_background(level),
-                                   .outlier_rate = expect_outliers(level)};
+    const struct pb_latency_estimate *hit = &cache->hit;
+    struct pb_sweep_model model = {.background = pb_level_background(&cache->level),
+                                   .outlier_rate = expect_outliers(&cache->level)};
 
-    model.miss_penalty_cycles = fmax(1.0, miss_cycles - hit->cycles.value);
+    model.miss_penalty_cycles = fmax(1.0, cache->miss.cycles.value - hit->cycles.value);
     find_passes_that_fit(sweep, isnan(hit->pass_cycles) ? hit->cycles.value : hit->pass_cycles,
                          &model);
     return model;
 }
 
-/* A finer edge is a better one; of two, that with less taken away from L1. */
-static bool is_finer(const struct pb_onset *onset, const struct pb_onset *best)
+/* Where misses begin beside a carve-out. */
+struct edge {
+    uint64_t carveout_bytes;
+    struct pb_onset onset;
+};
+
+/* As pb_onset_find(). */
+static enum pb_status find_edge_beside(const struct cache *cache, uint64_t carveout_bytes,
+                                       struct edge *edge_out, struct pb_error *err)
 {
-    return onset->overflow_bytes - onset->fits_bytes < best->overflow_bytes - best->fits_bytes;
-}
-
-/* Carve-outs of the sweep's points: the next one that no earlier point has; false at the end. */
-static bool next_carveout(const struct pb_cache_level *level, size_t *at, uint64_t *carveout_out)
-{
-    const struct pb_point *points = level->series->points;
-
-    for (; *at < level->series->point_count; ++*at) {
-        bool seen = !is_sweep_point(&points[*at], level->way->path);
-
-        for (size_t i = 0; i < *at && !seen; i++)
-            seen = points[i].carveout_bytes == points[*at].carveout_bytes &&
-                   is_sweep_point(&points[i], level->way->path);
-        if (seen)
-            continue;
-        *carveout_out = points[(*at)++].carveout_bytes;
-        return true;
-    }
-    return false;
-}
-
-/* The edge beside one carve-out; as pb_onset_find(). */
-static enum pb_status find_edge_beside(const struct pb_cache_level *level,
-                                       const struct pb_latency_estimate *hit, double miss_cycles,
-                                       uint64_t carveout_bytes, struct pb_onset *onset_out,
-                                       struct pb_error *err)
-{
-    struct sweep sweep = {NULL, 0, 0};
     struct pb_sweep_model model;
-    enum pb_status status = read_sweep(level, carveout_bytes, &sweep, err);
+    struct sweep sweep;
+    enum pb_status status = read_sweep(cache, carveout_bytes, &sweep, err);
 
     if (status != PB_OK)
         return status;
-    model = make_model(level, &sweep, hit, miss_cycles);
-    status = pb_onset_find(sweep.points, sweep.count, &model, onset_out, err);
+    model = make_model(cache, &sweep);
+    edge_out->carveout_bytes = carveout_bytes;
+    status = pb_onset_find(sweep.points, sweep.count, &model, &edge_out->onset, err);
     free(sweep.points);
     return status;
 }
 
-/* The edge by the carve-out that shows it best. PB_NOT_FOUND: none does; err says why. */
-static enum pb_status find_edge(const struct pb_cache_level *level,
-                                const struct pb_latency_estimate *hit, double miss_cycles,
-                                struct pb_onset *onset_out, uint64_t *carveout_out,
-                                struct pb_error *err)
+/*
+ * The edges beside all carve-outs that show one, in the order of the recording. PB_NOT_FOUND: none
+ * does; err says why the last one does not.
+ */
+static enum pb_status find_edges(const struct cache *cache, struct edge edges[PB_LIST_MAX],
+                                 size_t *count_out, struct pb_error *err)
 {
-    struct pb_onset best = {0}, onset;
-    uint64_t carveout;
-    bool found = false;
+    const struct pb_series *series = cache->level.series;
+    uint64_t known[PB_LIST_MAX];
+    size_t known_count = 0, count = 0;
 
     pb_fail(err, PB_NOT_FOUND, "not recorded: no footprint sweep");
-    for (size_t at = 0; next_carveout(level, &at, &carveout);) {
-        enum pb_status status = find_edge_beside(level, hit, miss_cycles, carveout, &onset, err);
+    for (size_t i = 0; i < series->point_count && known_count < PB_LIST_MAX; i++) {
+        uint64_t carveout = series->points[i].carveout_bytes;
+        bool is_known = !is_sweep_point(&series->points[i], cache->level.way->path);
+        enum pb_status status;
 
-        if (status != PB_OK && status != PB_NOT_FOUND && status != PB_INVALID)
+        for (size_t k = 0; k < known_count; k++)
+            is_known |= known[k] == carveout;
+        if (is_known)
+            continue;
+        known[known_count++] = carveout;
+        status = find_edge_beside(cache, carveout, &edges[count], err);
+        if (status == PB_NO_MEMORY)
             return status;
-        if (status == PB_OK && (!found || is_finer(&onset, &best))) {
-            best = onset;
-            *carveout_out = carveout;
-            found = true;
-        }
+        count += status == PB_OK;
     }
-    *onset_out = best;
-    return found ? PB_OK : PB_NOT_FOUND;
+    *count_out = count;
+    return count > 0 ? PB_OK : PB_NOT_FOUND;
+}
+
+static uint64_t width_of(const struct edge *edge)
+{
+    return edge->onset.overflow_bytes - edge->onset.fits_bytes;
+}
+
+/* The edge by the carve-out that shows it best: a finer edge is a better one. As find_edges(). */
+static enum pb_status find_edge(const struct cache *cache, struct edge *edge_out,
+                                struct pb_error *err)
+{
+    struct edge edges[PB_LIST_MAX];
+    size_t count, best = 0;
+    enum pb_status status = find_edges(cache, edges, &count, err);
+
+    if (status != PB_OK)
+        return status;
+    for (size_t i = 1; i < count; i++)
+        best = width_of(&edges[i]) < width_of(&edges[best]) ? i : best;
+    *edge_out = edges[best];
+    return PB_OK;
 }
 
 /* The size of a sampled cache whose misses set in softly. False: half of the loads are not seen. */
@@ -229,9 +258,9 @@ static bool state_half(struct pb_parameter *answer, const struct pb_onset *onset
     return true;
 }
 
-static void state_size(const struct pb_case *at, const struct pb_onset *onset,
-                       uint64_t carveout_bytes)
+static void state_size(const struct pb_case *at, const struct edge *edge)
 {
+    const struct pb_onset *onset = &edge->onset;
     struct pb_parameter *answer = pb_case_answer(at, "size_bytes");
     struct pb_parameter *all_miss = pb_case_answer(at, "full_miss_bytes");
     double fits = (double)onset->fits_bytes, overflow = (double)onset->overflow_bytes;
@@ -258,9 +287,9 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
     }
     if (onset->full_bytes > 0)
         snprintf(full, sizeof(full), "from %llu", (unsigned long long)onset->full_bytes);
-    if (carveout_bytes > 0)
+    if (edge->carveout_bytes > 0)
         snprintf(carveout, sizeof(carveout), "; %llu bytes are set aside",
-                 (unsigned long long)carveout_bytes);
+                 (unsigned long long)edge->carveout_bytes);
     if (onset->soft && (double)onset->full_bytes > bytes.high)
         bytes.high = (double)onset->full_bytes;
     pb_votes_add_many(&votes, onset->agreeing, onset->seen);
@@ -272,16 +301,14 @@ static void state_size(const struct pb_case *at, const struct pb_onset *onset,
                             (unsigned long long)onset->overflow_bytes, full, carveout);
 }
 
-static enum pb_status infer_size(const struct pb_case *at, const struct pb_cache_level *level,
-                                 const struct pb_latency_estimate *hit, double miss_cycles,
+static enum pb_status infer_size(const struct pb_case *at, const struct cache *cache,
                                  struct pb_error *err)
 {
-    struct pb_onset onset;
-    uint64_t carveout_bytes = 0;
-    enum pb_status status = find_edge(level, hit, miss_cycles, &onset, &carveout_bytes, err);
+    struct edge edge;
+    enum pb_status status = find_edge(cache, &edge, err);
 
     if (status == PB_OK)
-        state_size(at, &onset, carveout_bytes);
+        state_size(at, &edge);
     if (status != PB_NOT_FOUND)
         return status;
     pb_parameter_set_none(pb_case_answer(at, "size_bytes"), "%s", err->message);
@@ -290,37 +317,36 @@ static enum pb_status infer_size(const struct pb_case *at, const struct pb_cache
 }
 
 /* What loads take that were to miss, and look like it. */
-static enum pb_status estimate_misses(const struct pb_cache_level *level,
-                                      struct pb_latency_estimate *miss_out, struct pb_error *err)
+static enum pb_status estimate_misses(struct cache *cache, struct pb_error *err)
 {
-    struct pb_sample slow = {NULL, 0, 0}, no_passes = {NULL, 0, 0};
-    enum pb_status status = pb_sample_reserve(&slow, level->misses.count, err);
+    const struct pb_sample *misses = &cache->level.misses;
+    struct pb_sample slow = {NULL, 0, 0};
+    enum pb_status status = pb_sample_reserve(&slow, misses->count, err);
 
-    for (size_t i = 0; status == PB_OK && i < level->misses.count; i++)
-        if (pb_band_holds(level->classes.miss, level->misses.values[i]))
-            slow.values[slow.count++] = level->misses.values[i];
+    for (size_t i = 0; status == PB_OK && i < misses->count; i++)
+        if (pb_band_holds(cache->level.classes.miss, misses->values[i]))
+            slow.values[slow.count++] = misses->values[i];
     if (status == PB_OK)
-        status = pb_latency_estimate(&slow, &no_passes, miss_out, err);
+        status = pb_latency_estimate(&slow, NULL, &cache->miss, err);
     pb_sample_clear(&slow);
     return status;
 }
 
 /* The latency of a miss, then the size. */
-static enum pb_status infer_misses(const struct pb_case *at, const struct pb_cache_level *level,
-                                   const struct pb_latency_estimate *hit, struct pb_error *err)
+static enum pb_status infer_misses(const struct pb_case *at, struct cache *cache,
+                                   struct pb_error *err)
 {
-    struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
-    struct pb_latency_estimate miss;
-    enum pb_status status = pb_level_check_classified(level, err);
+    enum pb_status status = pb_level_check_classified(&cache->level, err);
 
     if (status == PB_OK)
-        status = estimate_misses(level, &miss, err);
+        status = estimate_misses(cache, err);
     if (status != PB_OK)
         return status;
-    pb_latency_state(&miss, NAN,
-                     level->next_answers ? "loads past it, which the next cache answers" : "misses",
-                     answer, NULL);
-    return infer_size(at, level, hit, miss.cycles.value, err);
+    pb_latency_state(&cache->miss, NAN,
+                     cache->level.next_answers ? "loads past it, which the next cache answers"
+                                               : "misses",
+                     pb_case_answer(at, "miss_latency_cycles"), NULL);
+    return infer_size(at, cache, err);
 }
 
 enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
@@ -328,29 +354,40 @@ enum pb_status pb_infer_capacity(const struct pb_case *at, struct pb_error *err)
     double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
     struct pb_pick reference = {NULL, "timed", "reference"};
     struct pb_sample passes = {NULL, 0, 0};
-    struct pb_latency_estimate hit;
-    struct pb_cache_level level;
-    enum pb_status status = pb_level_open(at, &level, err);
+    struct cache cache = {.tlbs = NULL};
+    struct pb_cache_level *level = &cache.level;
+    enum pb_status status = pb_level_open(at, level, err);
 
     if (status != PB_OK)
         return status;
-    reference.path = level.way->path;
-    status = pb_pass_collect(level.series, &reference, &passes, err);
+    reference.path = level->way->path;
+    status = pb_pass_collect(level->series, &reference, &passes, err);
     if (status == PB_OK)
-        status = pb_latency_estimate(&level.hits, &passes, &hit, err);
-    if (status == PB_OK && !level.classified && level.way->past == NULL)
+        status = pb_latency_estimate(&level->hits, &passes, &cache.hit, err);
+    if (status == PB_OK && !level->classified && level->way->past == NULL)
         status = pb_fail(err, PB_NOT_FOUND,
                          "not observable: hits and misses cannot be distinguished: %zu loads "
                          "expected to hit and %zu expected to miss take equally long",
-                         level.hits.count, level.misses.count);
+                         level->hits.count, level->misses.count);
     if (status == PB_OK) {
-        pb_latency_state(&hit, sm_mhz, "hits", pb_case_answer(at, "latency_cycles"),
+        pb_latency_state(&cache.hit, sm_mhz, "hits", pb_case_answer(at, "latency_cycles"),
                          pb_case_answer(at, "latency_ns"));
-        status = infer_misses(at, &level, &hit, err);
+        status = infer_misses(at, &cache, err);
     }
     pb_sample_clear(&passes);
-    pb_level_clear(&level);
+    pb_level_clear(level);
     return status;
+}
+
+/* By traces alone. pb_level_clear() its level in any case. */
+static enum pb_status open_cache(const struct pb_case *at, struct cache *cache,
+                                 struct pb_error *err)
+{
+    enum pb_status status = pb_level_open_classified(at, &cache->level, err);
+
+    if (status == PB_OK)
+        status = pb_latency_estimate(&cache->level.hits, NULL, &cache->hit, err);
+    return status == PB_OK ? estimate_misses(cache, err) : status;
 }
 
 /* Sizes by carve-out, ascending. */
@@ -360,9 +397,10 @@ struct beside {
     struct pb_votes votes;
 };
 
-static void insert(struct beside *beside, uint64_t carveout_bytes, const struct pb_onset *onset)
+static void insert(struct beside *beside, const struct edge *edge)
 {
-    double carveout = (double)carveout_bytes, fits = (double)onset->fits_bytes;
+    const struct pb_onset *onset = &edge->onset;
+    double carveout = (double)edge->carveout_bytes, fits = (double)onset->fits_bytes;
     double most = fmax(fits, (double)onset->overflow_bytes - (double)onset->stride_bytes);
     size_t at = beside->count++;
 
@@ -376,73 +414,36 @@ static void insert(struct beside *beside, uint64_t carveout_bytes, const struct 
     pb_votes_add_many(&beside->votes, onset->agreeing, onset->seen);
 }
 
-static enum pb_status find_all(const struct pb_cache_level *level,
-                               const struct pb_latency_estimate *hit, double miss_cycles,
-                               struct beside *beside, struct pb_error *err)
-{
-    uint64_t carveout;
-
-    for (size_t at = 0; beside->count < PB_LIST_MAX && next_carveout(level, &at, &carveout);) {
-        struct pb_onset onset;
-        enum pb_status status = find_edge_beside(level, hit, miss_cycles, carveout, &onset, err);
-
-        if (status == PB_NO_MEMORY)
-            return status;
-        if (status == PB_OK)
-            insert(beside, carveout, &onset);
-    }
-    return beside->count > 0
-               ? PB_OK
-               : pb_fail(err, PB_NOT_FOUND,
-                         "sweep too small: no sweep shows a capacity edge, whatever the carve-out");
-}
-
 enum pb_status pb_infer_carveout(const struct pb_case *at, struct pb_error *err)
 {
-    struct pb_sample no_passes = {NULL, 0, 0};
     struct beside beside = {.count = 0};
-    struct pb_latency_estimate hit, miss;
-    struct pb_cache_level level;
-    enum pb_status status = pb_level_open_classified(at, &level, err);
+    struct edge edges[PB_LIST_MAX];
+    struct cache cache = {.tlbs = NULL};
+    size_t count;
+    enum pb_status status = open_cache(at, &cache, err);
 
-    if (status != PB_OK)
-        return status;
-    status = pb_latency_estimate(&level.hits, &no_passes, &hit, err);
-    if (status == PB_OK)
-        status = estimate_misses(&level, &miss, err);
-    if (status == PB_OK)
-        status = find_all(&level, &hit, miss.cycles.value, &beside, err);
     if (status == PB_OK) {
-        double confidence = pb_votes_confidence(&beside.votes);
+        status = find_edges(&cache, edges, &count, err);
+        if (status == PB_NOT_FOUND)
+            pb_fail(err, PB_NOT_FOUND,
+                    "sweep too small: no sweep shows a capacity edge, whatever the carve-out");
+    }
+    if (status == PB_OK) {
+        double confidence;
 
+        for (size_t i = 0; i < count; i++)
+            insert(&beside, &edges[i]);
+        confidence = pb_votes_confidence(&beside.votes);
         pb_parameter_set_list(pb_case_answer(at, "carveout_bytes"), beside.carveouts, beside.count,
                               confidence, "shared memory set aside, ascending");
         pb_parameter_set_list(pb_case_answer(at, "carveout_size_bytes"), beside.sizes, beside.count,
                               confidence, "M16 4.2 stage 1 beside each of carveout_bytes");
     }
-    pb_level_clear(&level);
+    pb_level_clear(&cache.level);
     return status;
 }
 
 /* ---- L2's sweep, once the TLB is known ---- */
-
-/* What the TLB's levels cost that reach less far than the chase, up to the first that does. */
-static double cost_of_short_levels(const struct pb_case *at, double footprint_bytes)
-{
-    static const char *const levels[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
-    double cost = 0.0;
-
-    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-        const struct pb_parameter *penalty =
-            pb_parameters_find(at->parameters, levels[i], "penalty_cycles");
-
-        if (pb_parameters_number(at->parameters, levels[i], "reach_bytes") >= footprint_bytes)
-            break;
-        if (penalty != NULL && penalty->kind == PB_VALUE_NUMBER)
-            cost += penalty->numbers[0].high;
-    }
-    return cost;
-}
 
 /*
  * Where nobody could look at DRAM: loads over more memory than the TLB reaches lack their
@@ -460,7 +461,7 @@ static void widen_by_translation(const struct pb_case *at)
 
     if (point == NULL || answer->kind != PB_VALUE_NUMBER)
         return;
-    cost = cost_of_short_levels(at, (double)point->footprint_bytes);
+    cost = cost_of_short_levels(at->parameters, (double)point->footprint_bytes);
     low = fmax(answer->numbers[0].low - cost, hit);
     if (!(low < answer->numbers[0].low))
         return;
@@ -468,70 +469,20 @@ static void widen_by_translation(const struct pb_case *at)
     pb_parameter_widen(answer, low, answer->numbers[0].high, why);
 }
 
-/* L2 as its sweep shows it without regard to the TLB. */
-struct first_look {
-    const struct pb_case *at;
-    struct pb_cache_level level;
-    struct pb_latency_estimate hit;
-    struct pb_onset edge;
-    uint64_t carveout_bytes;
-};
-
-static enum pb_status look(const struct pb_case *at, struct first_look *first, struct pb_error *err)
-{
-    struct pb_sample no_passes = {NULL, 0, 0};
-    struct pb_latency_estimate miss;
-    enum pb_status status = pb_latency_estimate(&first->level.hits, &no_passes, &first->hit, err);
-
-    first->at = at;
-    if (status == PB_OK)
-        status = estimate_misses(&first->level, &miss, err);
-    if (status == PB_OK)
-        status = find_edge(&first->level, &first->hit, miss.cycles.value, &first->edge,
-                           &first->carveout_bytes, err);
-    return status;
-}
-
-/* The edge of what surely misses: by traces, and by passes that the TLB reaches over. */
-static enum pb_status find_sure_edge(const struct first_look *first, struct pb_onset *onset_out,
-                                     struct pb_error *err)
-{
-    struct sweep sweep = {NULL, 0, 0};
-    struct pb_latency_estimate miss;
-    struct pb_sweep_model model;
-    size_t kept = 0;
-    enum pb_status status = estimate_misses(&first->level, &miss, err);
-
-    if (status == PB_OK)
-        status = read_sweep(&first->level, first->carveout_bytes, &sweep, err);
-    if (status != PB_OK)
-        return status;
-    for (size_t i = 0; i < sweep.count; i++)
-        if (!pb_sweep_is_pass(&sweep.points[i]) ||
-            cost_of_short_levels(first->at, (double)sweep.points[i].footprint_bytes) == 0.0)
-            sweep.points[kept++] = sweep.points[i];
-    sweep.count = kept;
-    model = make_model(&first->level, &sweep, &first->hit, miss.cycles.value);
-    status = pb_onset_find(sweep.points, sweep.count, &model, onset_out, err);
-    onset_out->full_bytes = first->edge.full_bytes; /* longer passes than these may show it */
-    free(sweep.points);
-    return status;
-}
-
 /*
  * Loads slower than hits, by no more than the TLB costs that does not reach over them, and faster
  * than DRAM, may be hits that lack their translation, or what another cache answers: the size lies
  * between where these begin and where slower ones do. A size that sets explain is the cache's.
  */
-static enum pb_status bound_by_sure_misses(struct first_look *first, double hit_most,
+static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_most,
+                                           struct cache *cache, const struct edge *edge,
                                            struct pb_error *err)
 {
-    const struct pb_parameters *parameters = first->at->parameters;
-    const struct pb_parameter *dram = pb_parameters_find(parameters, "dram", "latency_cycles");
-    struct pb_parameter *size = pb_case_answer(first->at, "size_bytes");
-    struct pb_parameter *miss = pb_case_answer(first->at, "miss_latency_cycles");
-    struct pb_onset onset = {0};
+    const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
+    struct pb_parameter *size = pb_case_answer(at, "size_bytes");
+    struct pb_parameter *miss = pb_case_answer(at, "miss_latency_cycles");
     double low = size->numbers[0].low;
+    struct edge sure;
     enum pb_status status;
 
     if (miss->kind == PB_VALUE_NUMBER && miss->numbers[0].low <= hit_most &&
@@ -539,50 +490,24 @@ static enum pb_status bound_by_sure_misses(struct first_look *first, double hit_
         pb_parameter_widen(miss, miss->numbers[0].low, dram->numbers[0].high,
                            "up to DRAM's where loads that missed the TLB take as long");
     if (size->kind != PB_VALUE_NUMBER ||
-        !isnan(pb_parameters_number(parameters, "l2", "set_count")))
+        !isnan(pb_parameters_number(at->parameters, "l2", "set_count")))
         return PB_OK;
-    first->level.classes.miss.low = hit_most;
-    status = find_sure_edge(first, &onset, err);
-    if (status != PB_OK || onset.fits_bytes == first->edge.fits_bytes)
+    /* by traces, and by passes that the TLB reaches over */
+    cache->level.classes.miss.low = hit_most;
+    cache->tlbs = at->parameters;
+    status = estimate_misses(cache, err);
+    if (status == PB_OK)
+        status = find_edge_beside(cache, edge->carveout_bytes, &sure, err);
+    if (status != PB_OK || sure.onset.fits_bytes == edge->onset.fits_bytes)
         return status;
-    state_size(first->at, &onset, first->carveout_bytes);
+    sure.onset.full_bytes = edge->onset.full_bytes; /* longer passes than these may show it */
+    state_size(at, &sure);
     pb_parameter_widen(size, fmin(low, size->numbers[0].low), size->numbers[0].high,
                        "less where faster loads, which may have missed the TLB, missed L2");
     return PB_OK;
 }
 
-/* The misses of the sweep's traces over memory that the TLB reaches over, or of some of them. */
-struct translated {
-    const struct pb_cache_level *level;
-    double reach_bytes;
-};
-
-static const struct pb_point *next_translated(const struct translated *from, size_t *at)
-{
-    const struct pb_series *series = from->level->series;
-
-    for (; *at < series->point_count; ++*at) {
-        const struct pb_point *point = &series->points[*at];
-
-        if (is_sweep_point(point, from->level->way->path) && point->count > 0 &&
-            (double)point->footprint_bytes <= from->reach_bytes)
-            return &series->points[(*at)++];
-    }
-    return NULL;
-}
-
-static enum pb_status add_misses(const struct translated *from, const struct pb_point *point,
-                                 struct pb_sample *misses, struct pb_error *err)
-{
-    struct pb_accesses accesses = pb_point_accesses(from->level->series, point);
-    enum pb_status status = pb_sample_reserve(misses, accesses.count, err);
-
-    for (size_t i = 0; status == PB_OK && i < accesses.count; i++)
-        if (pb_band_holds(from->level->classes.miss, pb_access_cycles(&accesses, i)))
-            misses->values[misses->count++] = pb_access_cycles(&accesses, i);
-    return status;
-}
-
+/* Misses from `first` on, as misses where they are of a kind. */
 static struct pb_tally tally_kind(const struct pb_sample *misses, size_t first, struct pb_band kind)
 {
     struct pb_tally tally = {misses->count - first, 0, 0};
@@ -593,20 +518,32 @@ static struct pb_tally tally_kind(const struct pb_sample *misses, size_t first, 
     return tally;
 }
 
-/* Misses of the traces in which all are of one kind that not all traces' are. */
-static enum pb_status collect_kind(const struct translated *from, struct pb_band kind,
-                                   const struct pb_tally *all, struct pb_sample *misses,
-                                   struct pb_error *err)
+/*
+ * The misses of the sweep's traces over memory that the TLB reaches over; where a kind is given,
+ * of those in which all are of it although not all of all traces are.
+ */
+static enum pb_status collect_misses(const struct pb_cache_level *level, double reach_bytes,
+                                     const struct pb_band *kind, const struct pb_tally *all,
+                                     struct pb_sample *misses, struct pb_error *err)
 {
-    const struct pb_point *point;
+    const struct pb_series *series = level->series;
     enum pb_status status = PB_OK;
 
-    for (size_t at = 0; status == PB_OK && (point = next_translated(from, &at)) != NULL;) {
+    for (size_t i = 0; i < series->point_count && status == PB_OK; i++) {
+        struct pb_accesses accesses = pb_point_accesses(series, &series->points[i]);
         size_t before = misses->count;
         struct pb_tally own;
 
-        status = add_misses(from, point, misses, err);
-        own = tally_kind(misses, before, kind);
+        if (!is_sweep_point(&series->points[i], level->way->path) ||
+            !((double)series->points[i].footprint_bytes <= reach_bytes))
+            continue;
+        status = pb_sample_reserve(misses, accesses.count, err);
+        for (size_t k = 0; status == PB_OK && k < accesses.count; k++)
+            if (pb_band_holds(level->classes.miss, pb_access_cycles(&accesses, k)))
+                misses->values[misses->count++] = pb_access_cycles(&accesses, k);
+        if (kind == NULL)
+            continue;
+        own = tally_kind(misses, before, *kind);
         if ((double)own.hits > PB_EXCEPTION * (double)own.accesses ||
             pb_tally_surprise(&own, all) > PB_MISSES_BY_CHANCE)
             misses->count = before;
@@ -618,39 +555,36 @@ static enum pb_status collect_kind(const struct translated *from, struct pb_band
  * Of misses of several kinds, as those of near and far DRAM are, each chase has all. A faster kind
  * that some have alone is what the next cache answers, which does not hold all of longer ones.
  */
-static enum pb_status find_next_level(const struct translated *from,
+static enum pb_status find_next_level(const struct pb_cache_level *level, double reach_bytes,
                                       struct pb_latency_estimate *next_out, struct pb_error *err)
 {
     enum { KINDS_MAX = 16 };
-    struct pb_sample all = {NULL, 0, 0}, sorted = all, alone = all, no_passes = all;
+    struct pb_sample all = {NULL, 0, 0}, sorted = all, alone = all;
     struct pb_mode kinds[KINDS_MAX];
-    const struct pb_point *point;
-    enum pb_status status = PB_OK;
+    enum pb_status status = collect_misses(level, reach_bytes, NULL, NULL, &all, err);
 
-    for (size_t at = 0; status == PB_OK && (point = next_translated(from, &at)) != NULL;)
-        status = add_misses(from, point, &all, err);
     if (status == PB_OK)
         status = pb_sample_sorted(&all, &sorted, err);
     if (status == PB_OK && pb_modes_find(sorted.values, sorted.count, KINDS_MAX, kinds) > 1) {
         struct pb_tally tally = tally_kind(&all, 0, kinds[0].band);
 
-        status = collect_kind(from, kinds[0].band, &tally, &alone, err);
+        status = collect_misses(level, reach_bytes, &kinds[0].band, &tally, &alone, err);
     }
     if (status == PB_OK)
-        status = pb_latency_estimate(&alone, &no_passes, next_out, err);
+        status = pb_latency_estimate(&alone, NULL, next_out, err);
     pb_sample_clear(&alone);
     pb_sample_clear(&sorted);
     pb_sample_clear(&all);
     return status;
 }
 
-static enum pb_status state_next_level(const struct first_look *first, struct pb_error *err)
+static enum pb_status state_next_level(const struct pb_case *at, const struct pb_cache_level *level,
+                                       struct pb_error *err)
 {
-    struct translated from = {&first->level,
-                              pb_parameters_number(first->at->parameters, "tlb_l1", "reach_bytes")};
-    struct pb_parameter *answer = pb_case_answer(first->at, "miss_latency_cycles");
+    struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
     struct pb_latency_estimate next;
-    enum pb_status status = find_next_level(&from, &next, err);
+    enum pb_status status = find_next_level(
+        level, pb_parameters_number(at->parameters, "tlb_l1", "reach_bytes"), &next, err);
 
     if (status == PB_OK && answer->kind == PB_VALUE_NUMBER &&
         next.cycles.value < (1.0 - PB_NEXT_LEVEL_ALIKE) * answer->numbers[0].value)
@@ -662,26 +596,26 @@ static enum pb_status state_next_level(const struct first_look *first, struct pb
 enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
-    struct first_look first;
+    struct cache cache = {.tlbs = NULL};
+    struct edge edge;
     enum pb_status status;
 
     if (dram == NULL || dram->kind != PB_VALUE_NUMBER) {
         widen_by_translation(at);
         return PB_OK;
     }
-    status = pb_level_open_classified(at, &first.level, err);
-    if (status != PB_OK)
-        return status == PB_NOT_FOUND ? PB_OK : status;
-    status = look(at, &first, err);
+    status = open_cache(at, &cache, err);
+    if (status == PB_OK)
+        status = find_edge(&cache, &edge, err);
     if (status == PB_OK) {
-        double cost = cost_of_short_levels(at, (double)first.edge.overflow_bytes);
-        double hit_most =
-            fmin(first.level.classes.hit.high + cost, dram->numbers[0].low - PB_ALIKE_CYCLES);
+        const struct pb_classes *classes = &cache.level.classes;
+        double cost = cost_of_short_levels(at->parameters, (double)edge.onset.overflow_bytes);
+        double hit_most = fmin(classes->hit.high + cost, dram->numbers[0].low - PB_ALIKE_CYCLES);
 
-        status = first.level.classes.miss.low <= hit_most
-                     ? bound_by_sure_misses(&first, hit_most, err)
-                     : state_next_level(&first, err);
+        status = classes->miss.low <= hit_most
+                     ? bound_by_sure_misses(at, hit_most, &cache, &edge, err)
+                     : state_next_level(at, &cache.level, err);
     }
-    pb_level_clear(&first.level);
+    pb_level_clear(&cache.level);
     return status == PB_NOT_FOUND ? PB_OK : status;
 }

@@ -155,7 +155,7 @@ static enum pb_status measure_near(const struct pb_series *series, bool is_mixed
                                    struct pb_latency_estimate *near_out, struct pb_error *err)
 {
     static const struct pb_pick near = {NULL, "traced", "near"};
-    struct pb_sample cycles = {NULL, 0, 0}, no_passes = cycles;
+    struct pb_sample cycles = {NULL, 0, 0};
     enum pb_status status;
 
     if (!is_mixed)
@@ -164,7 +164,7 @@ static enum pb_status measure_near(const struct pb_series *series, bool is_mixed
     if (status == PB_OK)
         status = keep_lowest(&cycles, err);
     if (status == PB_OK)
-        status = pb_latency_estimate(&cycles, &no_passes, near_out, err);
+        status = pb_latency_estimate(&cycles, NULL, near_out, err);
     pb_sample_clear(&cycles);
     return status;
 }

@@ -136,7 +136,6 @@ static enum pb_status override_second(const struct pb_case *at, const struct ove
                                       struct pb_sm_latencies *far, struct pb_error *err)
 {
     double first = gsl_stats_mean(near->sms.values, 1, near->sms.count), mean;
-    const struct pb_sample no_passes = {NULL, 0, 0};
     struct pb_latency_estimate of_sms;
     enum pb_status status;
 
@@ -144,7 +143,7 @@ static enum pb_status override_second(const struct pb_case *at, const struct ove
         far->sms.values[i] -= near->sms.values[i];
     mean = gsl_stats_mean(far->sms.values, 1, far->sms.count);
     override_all(at, second, &far->sms, mean, pb_sm_latencies_confidence(far, first, mean));
-    status = pb_latency_estimate(&far->sms, &no_passes, &of_sms, err);
+    status = pb_latency_estimate(&far->sms, NULL, &of_sms, err);
     if (status == PB_OK)
         pb_latency_state_modes(&of_sms, "SMs", pb_case_answer(at, "penalty_mode_cycles"));
     return status;

@@ -183,13 +183,14 @@ enum pb_status pb_latency_estimate(const struct pb_sample *cycles, const struct 
 {
     struct pb_latency_estimate latency = {
         .cycles = PB_ESTIMATE_NONE, .pass_cycles = NAN, .passes_agree = true};
+    size_t timed = passes != NULL ? passes->count : 0;
     enum pb_status status = PB_OK;
 
-    if (cycles->count == 0 && passes->count == 0)
+    if (cycles->count == 0 && timed == 0)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no access");
     if (cycles->count > 0)
         status = measure_trace(cycles, &latency, err);
-    if (status == PB_OK && passes->count > 0)
+    if (status == PB_OK && timed > 0)
         status = compare_passes(passes, &latency, err);
     if (status == PB_OK)
         *latency_out = latency;

@@ -37,7 +37,7 @@ struct pb_latency_estimate {
 
 /*
  * cycles  latencies in order of measurement, overhead subtracted
- * passes    averages of timed passes over the same accesses; may be empty
+ * passes    averages of timed passes over the same accesses; may be empty, or NULL
  *
  * PB_NOT_FOUND  neither holds anything; err says so
  */

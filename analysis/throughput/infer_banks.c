@@ -25,7 +25,7 @@ static enum pb_status measure_stride(const struct pb_series *series, const struc
 {
     struct pb_series one = *series;
     struct pb_pick any = {NULL, NULL, NULL};
-    struct pb_sample cycles, sorted = {NULL, 0, 0}, no_passes = {NULL, 0, 0};
+    struct pb_sample cycles, sorted = {NULL, 0, 0};
     struct pb_latency_estimate latency;
     double low, high;
     enum pb_status status;
@@ -35,7 +35,7 @@ static enum pb_status measure_stride(const struct pb_series *series, const struc
     status = pb_trace_collect(&one, &any, &cycles, err);
     if (status != PB_OK)
         return status;
-    status = pb_latency_estimate(&cycles, &no_passes, &latency, err);
+    status = pb_latency_estimate(&cycles, NULL, &latency, err);
     if (status == PB_OK)
         status = pb_sample_sorted(&cycles, &sorted, err);
     if (status == PB_OK) {
