@@ -128,28 +128,19 @@ static enum pb_status add_chase(const struct pb_point *point, const struct pb_ac
 static enum pb_status read_chases(const struct pb_series *series, const char *path, size_t source,
                                   struct view *view, struct pb_error *err)
 {
-    struct pb_pick reference = {path, "traced", "reference"}, miss = {path, "traced", "miss"},
-                   any = {path, "traced", NULL};
-    struct pb_sample hits = {NULL, 0, 0}, misses = {NULL, 0, 0};
-    struct pb_tally background = {0, 0, 0};
+    struct pb_pick any = {path, "traced", NULL};
+    struct pb_tally background;
     struct pb_classes classes;
     const struct pb_point *point;
-    enum pb_status status = pb_trace_collect(series, &reference, &hits, err);
+    enum pb_status status =
+        pb_classes_read(series, path, "reference", "miss", &classes, &background, err);
 
-    if (status == PB_OK)
-        status = pb_trace_collect(series, &miss, &misses, err);
-    if (status == PB_OK)
-        status = pb_classes_find(&hits, &misses, &classes, err);
-    if (status == PB_OK)
-        background = pb_classes_tally(&classes, &hits);
     for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &any, &at)) != NULL;) {
         struct pb_accesses chase = pb_point_accesses(series, point);
 
         if (is_chase(point, &chase))
             status = add_chase(point, &chase, &classes, &background, source, view, err);
     }
-    pb_sample_clear(&misses);
-    pb_sample_clear(&hits);
     return status == PB_NO_MEMORY ? status : PB_OK;
 }
 

@@ -25,22 +25,6 @@ static const struct {
 } ways[] = {{"l1", "global_ca"}, {"readonly", "readonly"}, {"texture", "texture"}};
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
-static enum pb_status read_classes(const struct pb_series *series, const char *path,
-                                   struct pb_classes *classes_out, struct pb_error *err)
-{
-    struct pb_pick warm = {path, "traced", path}, cold = {path, "traced", "none"};
-    struct pb_sample hits = {NULL, 0, 0}, misses = {NULL, 0, 0};
-    enum pb_status status = pb_trace_collect(series, &warm, &hits, err);
-
-    if (status == PB_OK)
-        status = pb_trace_collect(series, &cold, &misses, err);
-    if (status == PB_OK)
-        status = pb_classes_find(&hits, &misses, classes_out, err);
-    pb_sample_clear(&misses);
-    pb_sample_clear(&hits);
-    return status;
-}
-
 /* What hits by one path, and its loads that tell a warm cache from a cold one. */
 struct view {
     const struct pb_series *series;
@@ -70,7 +54,8 @@ static double share_of_hits(const struct view *view, const char *phase, size_t *
 
 static enum pb_status open_view(struct view *view, struct pb_error *err)
 {
-    enum pb_status status = read_classes(view->series, view->path, &view->classes, err);
+    enum pb_status status =
+        pb_classes_read(view->series, view->path, view->path, "none", &view->classes, NULL, err);
     size_t cold, warm;
 
     if (status != PB_OK)

@@ -140,6 +140,25 @@ enum pb_status pb_classes_find(const struct pb_sample *reference, const struct p
     return PB_OK;
 }
 
+enum pb_status pb_classes_read(const struct pb_series *series, const char *path, const char *hits,
+                               const char *misses, struct pb_classes *classes_out,
+                               struct pb_tally *background_out, struct pb_error *err)
+{
+    struct pb_pick picks[] = {{path, "traced", hits}, {path, "traced", misses}};
+    struct pb_sample reference = {NULL, 0, 0}, beyond = {NULL, 0, 0};
+    enum pb_status status = pb_trace_collect(series, &picks[0], &reference, err);
+
+    if (status == PB_OK)
+        status = pb_trace_collect(series, &picks[1], &beyond, err);
+    if (status == PB_OK)
+        status = pb_classes_find(&reference, &beyond, classes_out, err);
+    if (status == PB_OK && background_out != NULL)
+        *background_out = pb_classes_tally(classes_out, &reference);
+    pb_sample_clear(&beyond);
+    pb_sample_clear(&reference);
+    return status;
+}
+
 enum pb_observed pb_classes_observe(const struct pb_classes *classes, double cycles)
 {
     if (pb_band_holds(classes->hit, cycles))

@@ -45,6 +45,14 @@ static inline void pb_tally_add(struct pb_tally *sum, struct pb_tally more)
 enum pb_status pb_classes_find(const struct pb_sample *reference, const struct pb_sample *beyond,
                                struct pb_classes *classes_out, struct pb_error *err);
 
+/*
+ * The same of the traces by a path of two phases, one of which hits; and how often a hit looks like
+ * a miss. `background_out` may be NULL.
+ */
+enum pb_status pb_classes_read(const struct pb_series *series, const char *path, const char *hits,
+                               const char *misses, struct pb_classes *classes_out,
+                               struct pb_tally *background_out, struct pb_error *err);
+
 /* The band of hits alone, from accesses that hit. PB_NOT_FOUND: no access. */
 enum pb_status pb_classes_hit_band(const struct pb_sample *reference, struct pb_band *hit_out,
                                    struct pb_error *err);
