@@ -321,40 +321,25 @@ static enum pb_status sets_open(const struct pb_geometry *geometry, size_t lines
     return PB_OK;
 }
 
-/*
- * Every line that the array's loads touch, or that is prefetched behind its end. A step that is a
- * power of two inverts a run of an address's bits, from its own on: what that run inverts of an
- * index of parities its last bit says.
- */
+/* Every line that the array's loads touch, or that is prefetched behind its end. */
 static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_t bytes,
                       uint64_t stride, struct sets *sets)
 {
-    uint64_t line = geometry->line_bytes, step = stride > line ? stride : line;
-    uint64_t first = stride > line ? base : base / line * line, inverted[64] = {0};
-    uint64_t set = set_of(sets, geometry, first);
-    bool is_modulo = geometry->index == PB_INDEX_MODULO && step % line == 0;
-    bool is_run = geometry->index != PB_INDEX_MODULO && (step & (step - 1)) == 0;
-    uint64_t further = is_modulo ? quotient(step, line) % geometry->sets : 0;
+    uint64_t line = geometry->line_bytes;
     uint32_t count = 0;
 
-    for (unsigned last = (unsigned)__builtin_ctzll(step); is_run && last < 64; last++)
-        inverted[last] = set_of(sets, geometry, (UINT64_C(2) << last) - step);
-    sets->first = first;
-    sets->step = step;
+    sets->first = stride > line ? base : base / line * line;
+    sets->step = stride > line ? stride : line;
     memset(sets->lines, 0, 2 * geometry->sets * sizeof(*sets->lines));
     memset(sets->last, 0xff, geometry->sets * sizeof(*sets->last));
     sets->overfull = 0;
-    for (uint64_t address = first; address < base + bytes; address += step) {
+    for (uint64_t address = sets->first; address < base + bytes; address += sets->step) {
+        uint64_t set = set_of(sets, geometry, address);
+
         sets->rank[count] = sets->lines[set];
         sets->overfull += ++sets->lines[set] == geometry->ways + 1;
         sets->before[count] = sets->last[set];
         sets->last[set] = count++;
-        if (is_run)
-            set ^= inverted[63 - __builtin_clzll(address ^ (address + step))];
-        else if (is_modulo)
-            set += set + further < geometry->sets ? further : further - geometry->sets;
-        else
-            set = set_of(sets, geometry, address + step);
     }
     sets->count = count;
 }
