@@ -29,6 +29,7 @@
 
 #include "analysis/confidence.h"
 #include "analysis/constants.h"
+#include "analysis/statistics/modes.h"
 #include "analysis/statistics/sample.h"
 #include "analysis/trace.h"
 
@@ -39,11 +40,7 @@ struct filling {
     double border_cycles;
 };
 
-/* How long a miss takes, cycles less overhead; and how far misses of one chase lie apart. */
-struct span {
-    double low, high;
-};
-
+/* How far misses of one chase lie apart. */
 struct gaps {
     const struct pb_point *point;
     struct pb_sample bytes; /* sorted */
@@ -135,10 +132,10 @@ static enum pb_status measure_fetch(const struct pb_series *series, const struct
     return PB_OK;
 }
 
-/* Where the misses at random lie, outliers left out. They are there: measure_fetch() has seen them.
+/* What the misses at random take, outliers left out. They are there: measure_fetch() has seen them.
  */
 static enum pb_status measure_misses(const struct pb_series *series, const struct filling *filling,
-                                     struct span *miss_out, struct pb_error *err)
+                                     struct pb_band *miss_out, struct pb_error *err)
 {
     struct pb_accesses chase =
         pb_point_accesses(series, find_chase(series, filling, "random", 1, NULL));
@@ -163,7 +160,7 @@ static enum pb_status measure_misses(const struct pb_series *series, const struc
 }
 
 /* True: a load that takes more than a miss lies where the distance would be a half or a third. */
-static bool may_hide(const struct pb_accesses *chase, const struct span *miss, size_t from,
+static bool may_hide(const struct pb_accesses *chase, const struct pb_band *miss, size_t from,
                      size_t to)
 {
     for (size_t parts = 2; parts <= 3; parts++)
@@ -175,7 +172,7 @@ static bool may_hide(const struct pb_accesses *chase, const struct span *miss, s
 
 /* Bytes from one miss of the ordered chase to the next. gaps_out->bytes is to be cleared. */
 static enum pb_status collect_gaps(const struct pb_series *series, const struct pb_point *point,
-                                   const struct filling *filling, const struct span *miss,
+                                   const struct filling *filling, const struct pb_band *miss,
                                    struct gaps *gaps_out, struct pb_error *err)
 {
     struct pb_accesses chase = pb_point_accesses(series, point);
@@ -210,7 +207,7 @@ static enum pb_status choose_gaps(const struct pb_series *series, const struct f
                                   double fetch, struct gaps *gaps_out, double *endless_bytes_out,
                                   struct pb_error *err)
 {
-    struct span miss = {filling->border_cycles, INFINITY};
+    struct pb_band miss = {filling->border_cycles, INFINITY};
     const struct pb_point *point = NULL, *last = NULL;
     enum pb_status status = PB_OK;
 
