@@ -147,14 +147,14 @@ static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error
     PB_ROOM_ARRAY(room, evidence->gain, scans->count);
     PB_ROOM_ARRAY(room, evidence->scan_bounds, scans->count);
     for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
-        PB_ROOM_ARRAY(room, evidence->onset_pages[i], scans->count);
+        PB_ROOM_ARRAY(room, evidence->known[i].onset_pages, scans->count);
     for (size_t s = 0; s < scans->count && !room->is_out; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
 
         chases = scan->chase_count > chases ? scan->chase_count : chases;
         PB_ROOM_ARRAY(room, evidence->gain[s], scan->place_count * (scan->chase_count + 1));
         for (size_t i = 0; i < PB_TLB_FOUND_MAX; i++)
-            PB_ROOM_ARRAY(room, evidence->onset_pages[i][s], scan->page_count);
+            PB_ROOM_ARRAY(room, evidence->known[i].onset_pages[s], scan->page_count);
     }
     PB_ROOM_ARRAY(room, evidence->scratch, chases);
     PB_ROOM_ARRAY(room, evidence->misses, chases);
@@ -201,7 +201,7 @@ uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan
 {
     if (evidence->position == 0)
         return (uint32_t)page + 1;
-    return evidence->onset_pages[evidence->position - 1][scan][page];
+    return evidence->known[evidence->position - 1].onset_pages[scan][page];
 }
 
 /* The loads of one place: what they take, and with which chase they begin to miss each level. */
@@ -222,7 +222,7 @@ static struct place find_place(const struct pb_tlb_evidence *evidence, size_t s,
 
     place.lookup = lookup <= scan->page_count ? scan->first_chase[lookup] : scan->chase_count;
     for (size_t i = 0; i < evidence->level_count; i++) {
-        uint32_t pages = evidence->onset_pages[i][s][at];
+        uint32_t pages = evidence->known[i].onset_pages[s][at];
 
         place.first_miss[i] =
             pages <= scan->page_count ? scan->first_chase[pages] : scan->chase_count;
@@ -261,11 +261,11 @@ static inline double excess_of(const struct pb_tlb_evidence *evidence, const str
     for (size_t k = 0; k < missed->count; k++) {
         size_t i = missed->levels[k];
 
-        if (evidence->is_random[i] && left < evidence->penalty_cycles[i] / 2.0) {
+        if (evidence->known[i].is_random && left < evidence->known[i].penalty_cycles / 2.0) {
             *is_hit_out = i < evidence->position;
             break;
         }
-        left -= evidence->penalty_cycles[i];
+        left -= evidence->known[i].penalty_cycles;
     }
     return left;
 }
@@ -460,7 +460,7 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
     status = add_peaks(evidence, counts, half, half + 1, 8, err);
     if (evidence->position < evidence->level_count) {
         evidence->step_count = 0;
-        most = evidence->is_uniform ? 0.0 : evidence->penalty_cycles[0] / 2.0;
+        most = evidence->is_uniform ? 0.0 : evidence->known[0].penalty_cycles / 2.0;
     }
     for (double step = half + 1; status == PB_OK && step < most; step *= 1.3) {
         if (evidence->step_count == PB_TLB_STEPS_MAX)

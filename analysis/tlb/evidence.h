@@ -37,6 +37,14 @@ struct pb_tlb_base {
     size_t cache; /* that it misses then, from 1 on; 0: it stays in that of the reference */
 };
 
+/* A level that was found. */
+struct pb_tlb_known {
+    double penalty_cycles;
+    bool is_random; /* a page may hit again once it has begun to miss */
+    uint64_t coverage_bytes;
+    uint32_t **onset_pages; /* [scan][page] with which it begins to miss */
+};
+
 struct pb_tlb_evidence {
     const struct pb_tlb_scans *scans;
     struct pb_noise noise;
@@ -53,10 +61,7 @@ struct pb_tlb_evidence {
     bool is_l2_known;        /* its size */
     size_t level_count;      /* found so far */
     size_t position;         /* of the level looked for: level_count, or 0: before all of these */
-    double penalty_cycles[PB_TLB_FOUND_MAX]; /* of each */
-    bool is_random[PB_TLB_FOUND_MAX];        /* a page may hit again once it has begun to miss */
-    uint64_t coverage_bytes[PB_TLB_FOUND_MAX];
-    uint32_t **onset_pages[PB_TLB_FOUND_MAX]; /* [scan][page] with which it begins to miss */
+    struct pb_tlb_known known[PB_TLB_FOUND_MAX];
     /* What loads take more than these levels explain, the commonest first; shares of all such loads
      */
     double step_cycles[PB_TLB_STEPS_MAX], step_share[PB_TLB_STEPS_MAX];

@@ -208,7 +208,7 @@ static size_t missed(const struct pb_tlb_evidence *evidence, size_t s, size_t pl
 {
     size_t count = 0;
 
-    while (count < evidence->level_count && evidence->onset_pages[count][s][place] <= pages)
+    while (count < evidence->level_count && evidence->known[count].onset_pages[s][place] <= pages)
         count++;
     return count;
 }
@@ -235,10 +235,11 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
                                       struct pb_estimate *penalty, struct pb_error *err)
 {
     struct pb_sample steps = {NULL, 0, 0}, sorted = {NULL, 0, 0};
-    double expected = evidence->penalty_cycles[level];
+    double expected = evidence->known[level].penalty_cycles;
     double tolerance = 2.0 * evidence->noise.spread_cycles + 2.0; /* else it misses a cache too */
     enum pb_status status = PB_OK;
-    bool is_random = evidence->is_random[level]; /* its loads may hit again: no median of misses */
+    bool is_random =
+        evidence->known[level].is_random; /* its loads may hit again: no median of misses */
 
     for (size_t s = 0; s < evidence->scans->count && !is_random; s++) {
         for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
@@ -254,9 +255,9 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
     if (status == PB_OK)
         status = pb_sample_sorted(&steps, &sorted, err);
     *penalty =
-        (struct pb_estimate){evidence->penalty_cycles[level],
-                             evidence->penalty_cycles[level] - evidence->noise.spread_cycles,
-                             evidence->penalty_cycles[level] + evidence->noise.spread_cycles};
+        (struct pb_estimate){evidence->known[level].penalty_cycles,
+                             evidence->known[level].penalty_cycles - evidence->noise.spread_cycles,
+                             evidence->known[level].penalty_cycles + evidence->noise.spread_cycles};
     if (status == PB_OK && sorted.count >= 3) {
         penalty->value = pb_quantile(sorted.values, sorted.count, 0.5);
         pb_median_interval(sorted.values, sorted.count, 0.95, &penalty->low, &penalty->high);
@@ -349,7 +350,7 @@ static bool may_be_cache(const struct pb_tlb_evidence *evidence, const struct le
         pb_tlb_is_cache_step(evidence, cycles))
         return true;
     for (size_t i = 0; i < evidence->level_count; i++) {
-        cycles += evidence->penalty_cycles[i];
+        cycles += evidence->known[i].penalty_cycles;
         if (pb_tlb_is_cache_step(evidence, cycles))
             return true;
     }

@@ -119,14 +119,12 @@ static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint6
                          struct unit *units)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    const uint32_t *before =
-        evidence->position == 0 ? NULL : evidence->onset_pages[evidence->position - 1][s];
     struct unit last = {UINT64_MAX, 0, 0};
     bool is_sorted = true;
     size_t count = 0;
 
     for (size_t page = 0; page < scan->page_count; page++) {
-        uint32_t lookup = before == NULL ? (uint32_t)page + 1 : before[page];
+        uint32_t lookup = pb_tlb_lookup_pages(evidence, s, page);
         uint64_t entry = pb_tlb_entry(scan, page, coverage_bytes);
 
         if (lookup <= scan->page_count && (entry != last.entry || lookup < last.lookup_pages)) {
@@ -1030,7 +1028,7 @@ static uint64_t least_coverage(const struct pb_tlb_evidence *evidence)
 {
     return pb_tlb_least_coverage(
         evidence->scans,
-        evidence->position > 0 ? evidence->coverage_bytes[evidence->position - 1] : 0);
+        evidence->position > 0 ? evidence->known[evidence->position - 1].coverage_bytes : 0);
 }
 
 /* Bits in which the entries of any chase differ. */
@@ -1116,8 +1114,8 @@ static void score_smaller(struct scorer *scorer)
 
     if (scorer->ranking->count == 0 || !best.is_equal)
         return;
-    if (evidence->position > 0 && evidence->coverage_bytes[evidence->position - 1] > least)
-        least = evidence->coverage_bytes[evidence->position - 1];
+    if (evidence->position > 0 && evidence->known[evidence->position - 1].coverage_bytes > least)
+        least = evidence->known[evidence->position - 1].coverage_bytes;
     score_halves(scorer, &best, least);
 }
 
@@ -1125,7 +1123,7 @@ static void score_smaller(struct scorer *scorer)
 static bool is_sure_to_come(const struct pb_tlb_evidence *evidence)
 {
     for (size_t i = 0; i < evidence->position; i++)
-        if (evidence->is_random[i])
+        if (evidence->known[i].is_random)
             return false;
     return true;
 }
@@ -1236,29 +1234,24 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
 {
     struct scorer scorer = {.evidence = evidence};
     enum pb_status status = open_scorer(&scorer, err);
-    uint32_t **onset_pages = evidence->onset_pages[evidence->level_count];
+    struct pb_tlb_known *here = &evidence->known[evidence->position];
+    struct pb_tlb_known added = evidence->known[evidence->level_count]; /* its arrays */
 
     if (status == PB_OK) {
         list_all(&scorer, structure->coverage_bytes);
         for (size_t s = 0; s < evidence->scans->count; s++)
-            predict_onsets(&scorer, structure, s, onset_pages[s]);
+            predict_onsets(&scorer, structure, s, added.onset_pages[s]);
         if (check_out != NULL) {
             *check_out = (struct pb_tlb_check){0, 0};
             pb_tlb_weigh(evidence, penalty_cycles);
             for (size_t s = 0; s < evidence->scans->count; s++)
-                check(evidence, s, onset_pages[s], check_out);
+                check(evidence, s, added.onset_pages[s], check_out);
         }
-        for (size_t i = evidence->level_count; i > evidence->position; i--) {
-            evidence->onset_pages[i] = evidence->onset_pages[i - 1];
-            evidence->penalty_cycles[i] = evidence->penalty_cycles[i - 1];
-            evidence->is_random[i] = evidence->is_random[i - 1];
-            evidence->coverage_bytes[i] = evidence->coverage_bytes[i - 1];
-        }
-        evidence->onset_pages[evidence->position] = onset_pages;
-        evidence->penalty_cycles[evidence->position] = penalty_cycles;
-        evidence->is_random[evidence->position] =
-            structure->victims != PB_TLB_LRU || !is_sure_to_come(evidence);
-        evidence->coverage_bytes[evidence->position] = structure->coverage_bytes;
+        added.penalty_cycles = penalty_cycles;
+        added.is_random = structure->victims != PB_TLB_LRU || !is_sure_to_come(evidence);
+        added.coverage_bytes = structure->coverage_bytes;
+        memmove(here + 1, here, (evidence->level_count - evidence->position) * sizeof(*here));
+        *here = added;
         evidence->level_count++;
         evidence->weighed_cycles = NAN;
     }
@@ -1268,17 +1261,12 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
 
 void pb_tlb_drop(struct pb_tlb_evidence *evidence)
 {
-    uint32_t **onset_pages = evidence->onset_pages[evidence->position];
+    struct pb_tlb_known *here = &evidence->known[evidence->position], dropped = *here;
 
     evidence->weighed_cycles = NAN;
     evidence->level_count--;
-    for (size_t i = evidence->position; i < evidence->level_count; i++) {
-        evidence->onset_pages[i] = evidence->onset_pages[i + 1];
-        evidence->penalty_cycles[i] = evidence->penalty_cycles[i + 1];
-        evidence->is_random[i] = evidence->is_random[i + 1];
-        evidence->coverage_bytes[i] = evidence->coverage_bytes[i + 1];
-    }
-    evidence->onset_pages[evidence->level_count] = onset_pages;
+    memmove(here, here + 1, (evidence->level_count - evidence->position) * sizeof(*here));
+    evidence->known[evidence->level_count] = dropped;
 }
 
 enum pb_status pb_tlb_adopt_all(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,
