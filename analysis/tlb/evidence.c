@@ -169,9 +169,8 @@ void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
 
 enum pb_status pb_tlb_evidence_open(const struct pb_tlb_scans *scans,
                                     const struct pb_parameters *parameters,
-                                    struct pb_tlb_evidence *evidence_out, struct pb_error *err)
+                                    struct pb_tlb_evidence *evidence, struct pb_error *err)
 {
-    struct pb_tlb_evidence *evidence = evidence_out;
     struct pb_sample sorted = {NULL, 0, 0};
     enum pb_status status;
 
@@ -403,22 +402,18 @@ static bool is_known_step(const struct pb_tlb_evidence *evidence, double cycles,
     return false;
 }
 
-/* Adds the peaks of counts[PB_TLB_CYCLES_MAX] from `least` on, spread by `half`, up to `most`. */
-static enum pb_status add_peaks(struct pb_tlb_evidence *evidence, const double *counts, int half,
-                                int least, size_t most, struct pb_error *err)
+/* Makes the eight highest peaks of counts[PB_TLB_CYCLES_MAX], spread by `half`, the steps. */
+static void find_peaks(struct pb_tlb_evidence *evidence, const double *counts, int half)
 {
-    double *sums = calloc(2 * PB_TLB_CYCLES_MAX, sizeof(*sums)), *left;
+    double sums[PB_TLB_CYCLES_MAX] = {0.0}, left[PB_TLB_CYCLES_MAX] = {0.0};
 
-    if (sums == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
-                       (int)PB_TLB_CYCLES_MAX);
-    left = sums + PB_TLB_CYCLES_MAX;
+    evidence->step_count = 0;
     for (int i = half; i + half < PB_TLB_CYCLES_MAX; i++)
         for (int k = i - half; k <= i + half; k++)
             sums[i] += counts[k] * (half + 1 - abs(k - i));
-    for (int i = least; i < PB_TLB_CYCLES_MAX; i++)
+    for (int i = half + 1; i < PB_TLB_CYCLES_MAX; i++)
         left[i] = sums[i];
-    while (evidence->step_count < most) {
+    while (evidence->step_count < 8) {
         int best = 1;
 
         for (int i = 1; i + 1 < PB_TLB_CYCLES_MAX; i++)
@@ -436,35 +431,26 @@ static enum pb_status add_peaks(struct pb_tlb_evidence *evidence, const double *
             if (i >= 0 && i < PB_TLB_CYCLES_MAX)
                 left[i] = 0.0;
     }
-    free(sums);
-    return PB_OK;
 }
 
-enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_error *err)
+void pb_tlb_propose_steps(struct pb_tlb_evidence *evidence)
 {
-    double *counts = calloc(PB_TLB_CYCLES_MAX, sizeof(*counts)), all = 0.0;
-    double most = 0.0;
+    double counts[PB_TLB_CYCLES_MAX] = {0.0}, all = 0.0, most = 0.0;
     int half = (int)(evidence->noise.spread_cycles / 2.0) + 1;
-    enum pb_status status;
 
-    if (counts == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
-                       (int)PB_TLB_CYCLES_MAX);
     count_excess(evidence, false, counts);
     evidence->weighed_cycles = NAN;
     evidence->cache_share = share_of_caches(evidence, counts);
     evidence->cache_share_most = fmax(evidence->cache_share_most, evidence->cache_share);
     if (evidence->supposes_hits)
         evidence->cache_share = PB_TLB_L2_MISS_SHARE;
-    evidence->step_count = 0;
-    status = add_peaks(evidence, counts, half, half + 1, 8, err);
+    find_peaks(evidence, counts, half);
     if (evidence->position < evidence->level_count) {
         evidence->step_count = 0;
         most = evidence->is_uniform ? 0.0 : evidence->known[0].penalty_cycles / 2.0;
     }
-    for (double step = half + 1; status == PB_OK && step < most; step *= 1.3) {
-        if (evidence->step_count == PB_TLB_STEPS_MAX)
-            break;
+    for (double step = half + 1; step < most && evidence->step_count < PB_TLB_STEPS_MAX;
+         step *= 1.3) {
         evidence->step_share[evidence->step_count] = 1.0;
         evidence->step_cycles[evidence->step_count++] = floor(step);
     }
@@ -472,8 +458,6 @@ enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_
         all += evidence->step_share[i];
     for (size_t i = 0; i < evidence->step_count; i++)
         evidence->step_share[i] /= all;
-    free(counts);
-    return status;
 }
 
 /* The density of an access of a line with such a base, so many cycles above it. */
@@ -627,18 +611,13 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
     return evidence->bound = most;
 }
 
-enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct pb_error *err)
+void pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence)
 {
-    double *counts = calloc(PB_TLB_CYCLES_MAX, sizeof(*counts));
+    double counts[PB_TLB_CYCLES_MAX] = {0.0};
 
-    if (counts == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d cycles",
-                       (int)PB_TLB_CYCLES_MAX);
     count_excess(evidence, true, counts);
     evidence->weighed_cycles = NAN;
     evidence->cache_share = share_of_caches(evidence, counts);
-    free(counts);
-    return PB_OK;
 }
 
 void pb_tlb_tabulate(const struct pb_tlb_evidence *evidence, size_t cache,

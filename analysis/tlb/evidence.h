@@ -84,7 +84,7 @@ struct pb_tlb_evidence {
  */
 enum pb_status pb_tlb_evidence_open(const struct pb_tlb_scans *scans,
                                     const struct pb_parameters *parameters,
-                                    struct pb_tlb_evidence *evidence_out, struct pb_error *err);
+                                    struct pb_tlb_evidence *evidence, struct pb_error *err);
 void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence);
 
 /* With which pages a page of a scan is looked up in the level looked for: it misses those before.
@@ -93,9 +93,9 @@ uint32_t pb_tlb_lookup_pages(const struct pb_tlb_evidence *evidence, size_t scan
 
 /*
  * Latency steps that another level may make, the commonest first: what loads that miss all levels
- * found so far take more than these explain. Fills evidence->steps. PB_NO_MEMORY.
+ * found so far take more than these explain. Fills evidence->steps.
  */
-enum pb_status pb_tlb_propose_steps(struct pb_tlb_evidence *evidence, struct pb_error *err);
+void pb_tlb_propose_steps(struct pb_tlb_evidence *evidence);
 
 /*
  * Fills `gain` for a level with such a penalty: by how much the log likelihood of all accesses of a
@@ -106,9 +106,9 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles);
 
 /*
  * The share of loads that take a cache's step, of those that miss none of the levels found: before
- * a level is known, its own misses count among them. PB_NO_MEMORY.
+ * a level is known, its own misses count among them.
  */
-enum pb_status pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence, struct pb_error *err);
+void pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence);
 
 /* What the line of a place may take, under the levels found. Returns how many; 0: not recorded. */
 size_t pb_tlb_find_bases(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,

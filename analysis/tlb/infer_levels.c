@@ -44,7 +44,6 @@ struct level {
     double reach_confidence;
     double explained;           /* of what places speak for: that it is a level */
     bool is_explained;          /* loads miss as the best predicts */
-    bool is_suspect;            /* a cache may make it: it must be explained */
     double loads, as_predicted; /* that come to it, and of these */
 };
 
@@ -185,9 +184,10 @@ static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct candid
                                  struct pb_error *err)
 {
     struct pb_tlb_ranking *scratch = &candidates->items[CANDIDATES_MAX - 1];
-    enum pb_status status = pb_tlb_propose_steps(evidence, err);
+    enum pb_status status = PB_OK;
     double smallest = INFINITY;
 
+    pb_tlb_propose_steps(evidence);
     candidates->count = 0;
     for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
         double cycles = evidence->step_cycles[i], least = 0.0;
@@ -277,8 +277,9 @@ static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tl
 {
     struct pb_tlb_structure best = {.score = 0.0};
     struct pb_estimate penalty = {0.0, 0.0, 0.0};
-    enum pb_status status = pb_tlb_propose_steps(evidence, err);
+    enum pb_status status = PB_OK;
 
+    pb_tlb_propose_steps(evidence);
     ranking->count = 0;
     for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
         double cycles = evidence->step_cycles[i];
@@ -327,14 +328,13 @@ static enum pb_status rank_again(struct pb_tlb_evidence *evidence, struct pb_tlb
     if (!pb_tlb_is_cache_step(evidence, cycles))
         return PB_OK;
     status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, NULL, err);
-    if (status == PB_OK) {
-        status = pb_tlb_estimate_caches(evidence, err);
-        pb_tlb_drop(evidence);
-    }
-    if (evidence->cache_share > before)
-        evidence->cache_share = before;
-    if (status != PB_OK || evidence->cache_share > before / 2.0)
+    if (status != PB_OK)
         return status;
+    pb_tlb_estimate_caches(evidence);
+    pb_tlb_drop(evidence);
+    evidence->cache_share = fmin(evidence->cache_share, before);
+    if (evidence->cache_share > before / 2.0)
+        return PB_OK;
     return pb_tlb_rank(evidence, cycles, 0.0, false, ranking, err);
 }
 
@@ -383,7 +383,6 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     least = !is_like_cache          ? PB_TLB_LEVEL_SHARE
             : evidence->is_l2_known ? PB_TLB_FAR_LEVEL_SHARE
                                     : PB_TLB_EXPLAINED;
-    level.is_suspect = explained < least;
     *found_out = check.agreeing > 0 && explained >= least && level.entries.high > 1.0;
     search->is_ambiguous |=
         !*found_out && !evidence->is_l2_known && explained >= PB_TLB_LEVEL_SHARE;
@@ -422,13 +421,13 @@ static enum pb_status compare_levels(struct search *search, struct pb_error *err
     struct pb_tlb_level levels[PB_TLB_FOUND_MAX];
     bool supposed = search->evidence->supposes_hits;
     double score = 0.0;
-    enum pb_status status = pb_tlb_estimate_caches(search->evidence, err);
+    enum pb_status status;
 
+    pb_tlb_estimate_caches(search->evidence);
     list_levels(&search->now, levels);
     search->evidence->supposes_hits = false;
-    if (status == PB_OK)
-        status = pb_tlb_replay(search->evidence, levels, search->now.count, &all, NULL, &score,
-                               NULL, err);
+    status =
+        pb_tlb_replay(search->evidence, levels, search->now.count, &all, NULL, &score, NULL, err);
     search->evidence->supposes_hits = supposed;
     for (size_t i = 0; i < search->now.count; i++)
         score -= search->now.items[i].best.gain - search->now.items[i].best.score;
@@ -463,9 +462,8 @@ static enum pb_status search_behind(struct search *search, struct pb_error *err)
                 continue;
             search->evidence->position = position;
             if (i > 0) /* what was proposed and estimated for others */
-                status = pb_tlb_propose_steps(search->evidence, err);
-            if (status == PB_OK)
-                status = add_level(search, &candidates->items[i], &found, err);
+                pb_tlb_propose_steps(search->evidence);
+            status = add_level(search, &candidates->items[i], &found, err);
             if (status == PB_OK && found) {
                 any = true;
                 status = search_behind(search, err);
@@ -524,28 +522,23 @@ static enum pb_status search_before(struct search *search, struct pb_error *err)
 static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct levels *levels,
                                   struct pb_error *err)
 {
-    struct search *search = malloc(sizeof(*search));
-    enum pb_status status;
+    struct search search = {.evidence = evidence, .score = -INFINITY, .left = LEAVES_MAX};
+    enum pb_status status = search_behind(&search, err);
 
-    if (search == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
-    *search = (struct search){.evidence = evidence, .score = -INFINITY, .left = LEAVES_MAX};
-    status = search_behind(search, err);
     evidence->supposes_hits = evidence->cache_share_most > PB_TLB_L2_MISS_SHARE;
-    search->left = LEAVES_MAX;
+    search.left = LEAVES_MAX;
     if (status == PB_OK && evidence->supposes_hits)
-        status = search_behind(search, err);
-    evidence->supposes_hits = search->best_supposes_hits;
+        status = search_behind(&search, err);
+    evidence->supposes_hits = search.best_supposes_hits;
     if (status == PB_OK)
-        status = adopt_best(search, err);
+        status = adopt_best(&search, err);
     if (status == PB_OK)
-        status = search_before(search, err);
+        status = search_before(&search, err);
     evidence->supposes_hits = false;
     if (status == PB_OK)
-        status = adopt_best(search, err);
-    *levels = search->best;
-    levels->is_ambiguous = search->is_ambiguous;
-    free(search);
+        status = adopt_best(&search, err);
+    *levels = search.best;
+    levels->is_ambiguous = search.is_ambiguous;
     return status;
 }
 
@@ -568,7 +561,7 @@ static enum pb_status bound_level(struct pb_tlb_evidence *evidence,
 
     if (ranking == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
-    *level = (struct level){.step_cycles = likeliest->items[at].penalty_cycles, .explained = 1.0};
+    *level = (struct level){.step_cycles = likeliest->items[at].penalty_cycles};
     status = pb_tlb_list_alike(evidence, likeliest, at, ranking, err);
     if (status == PB_OK)
         summarise(ranking, level);
@@ -591,9 +584,8 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
     list_levels(levels, likeliest.items);
     if (levels->count == 0)
         return PB_OK;
-    status = pb_tlb_estimate_caches(evidence, err);
-    if (status == PB_OK)
-        status = pb_tlb_refine(evidence, &likeliest, err);
+    pb_tlb_estimate_caches(evidence);
+    status = pb_tlb_refine(evidence, &likeliest, err);
     if (status != PB_OK)
         return status;
     is_other = likeliest.count != levels->count;
@@ -612,7 +604,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
 
         /* it sees what those before miss: no level is surer than they are */
         misfit = fmax(misfit, pb_tlb_misfit(&likeliest.fits[i]));
-        fits = (level->is_suspect ? 0.5 : 1.0) / (1.0 + misfit / PB_TLB_MISFIT_MOST);
+        fits = 1.0 / (1.0 + misfit / PB_TLB_MISFIT_MOST);
         level->loads = likeliest.fits[i].loads;
         level->as_predicted = level->loads - likeliest.fits[i].against;
         level->is_explained = misfit <= PB_TLB_MISFIT_MOST;
@@ -621,17 +613,8 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->reach_confidence *= fits;
         level->coverage_confidence *= fits;
         level->sets_confidence *= fits;
+        status = measure_penalty(evidence, i, &level->penalty, err);
     }
-    return status;
-}
-
-static enum pb_status measure_penalties(const struct pb_tlb_evidence *evidence,
-                                        struct levels *levels, struct pb_error *err)
-{
-    enum pb_status status = PB_OK;
-
-    for (size_t i = 0; i < levels->count && status == PB_OK; i++)
-        status = measure_penalty(evidence, i, &levels->items[i].penalty, err);
     return status;
 }
 
@@ -837,8 +820,6 @@ enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *er
         status = find_levels(&evidence, &levels, err);
     if (status == PB_OK)
         status = verify_levels(&evidence, &levels, err);
-    if (status == PB_OK)
-        status = measure_penalties(&evidence, &levels, err);
     if (status == PB_OK)
         snprintf(reason, sizeof(reason), "%s: chases over up to %llu MiB show %zu levels%s",
                  levels.is_ambiguous ? "ambiguous" : "no such level",

@@ -440,10 +440,10 @@ static void propose_again(struct climb *climb, size_t at)
                         ? pb_fail(climb->err, PB_NO_MEMORY, "out of memory allocating hypotheses")
                         : pb_tlb_adopt_all(evidence, climb->best.items, at, climb->err);
     evidence->position = at;
-    if (climb->status == PB_OK)
-        climb->status = pb_tlb_propose_steps(evidence, climb->err);
-    if (climb->status == PB_OK)
+    if (climb->status == PB_OK) {
+        pb_tlb_propose_steps(evidence);
         climb->status = pb_tlb_rank(evidence, cycles, 0.0, false, ranking, climb->err);
+    }
     if (climb->status == PB_OK)
         climb->status =
             pb_tlb_adopt_all(evidence, climb->found.items, climb->found.count, climb->err);
@@ -519,20 +519,18 @@ static bool insert_level(struct climb *climb)
     struct pb_tlb_evidence *evidence = climb->evidence;
     struct pb_tlb_levels from = climb->best;
     size_t level_count = evidence->level_count, position = evidence->position;
-    double cache_share = evidence->cache_share, steps[PB_TLB_STEPS_MAX];
+    double cache_share = evidence->cache_share;
+    const double *steps = evidence->step_cycles;
     struct climb other = *climb;
-    size_t step_count;
 
     if (from.count == PB_TLB_FOUND_MAX || climb->status != PB_OK)
         return false;
     evidence->level_count = evidence->position = 0;
-    climb->status = pb_tlb_propose_steps(evidence, climb->err);
-    step_count = evidence->step_count;
-    memcpy(steps, evidence->step_cycles, sizeof(steps));
+    pb_tlb_propose_steps(evidence);
     evidence->level_count = level_count;
     evidence->position = position;
     evidence->cache_share = cache_share;
-    for (size_t k = 0; k < step_count && climb->status == PB_OK; k++) {
+    for (size_t k = 0; k < evidence->step_count; k++) {
         struct pb_tlb_levels levels = from;
         struct pb_tlb_level *here;
         double before = 0.0;
@@ -725,7 +723,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
         improve(&climb, levels);
     while (again && climb.status == PB_OK && worst_misfit(levels) > 1.0) {
-        struct pb_tlb_levels other = *levels;
+        struct pb_tlb_levels other;
         double cache_share = evidence->cache_share, score;
 
         start(&climb, fine, 1, levels);
