@@ -98,20 +98,9 @@ static void start(struct climb *climb, struct pb_tlb_effort effort, size_t trial
 }
 
 /*
- * With what a level and those before it show, whatever those behind are: what it is does not depend
- * on them, whose loads vary with what comes to them.
- */
-static void start_level(struct climb *climb, size_t at, size_t trials)
-{
-    struct pb_tlb_effort effort = climb->effort;
-
-    effort.level_count = at + 1;
-    start(climb, effort, trials, &climb->best);
-}
-
-/*
- * Where no victims are random, nothing varies, and levels behind tell as well: then all are looked
- * at.
+ * What a level and those before it show does not depend on those behind, whose loads vary with what
+ * comes to them. Where no victims are random, nothing varies, and levels behind tell as well: then
+ * all are looked at.
  */
 static size_t levels_to_look_at(const struct pb_tlb_levels *levels, size_t at)
 {
@@ -121,11 +110,12 @@ static size_t levels_to_look_at(const struct pb_tlb_levels *levels, size_t at)
     return 0;
 }
 
-static void start_closely(struct climb *climb, size_t at, size_t trials)
+/* With so many levels, whatever those behind are. */
+static void start_levels(struct climb *climb, size_t count, size_t trials)
 {
     struct pb_tlb_effort effort = climb->effort;
 
-    effort.level_count = levels_to_look_at(&climb->best, at);
+    effort.level_count = count;
     start(climb, effort, trials, &climb->best);
 }
 
@@ -176,47 +166,37 @@ static bool change_victims(struct climb *climb, size_t at, bool in_these_sets)
     return better;
 }
 
-/*
- * Steps of ways, as long as one is better; first the large ones. Trees of nearly as many ways are
- * not nearly as likely.
- */
+/* Steps of a part of the ways, at least so many, up and down as long as one is better. */
+static bool step_ways(struct climb *climb, size_t at, uint32_t part, uint32_t least)
+{
+    bool better = false;
+
+    for (int down = 0; down < 2; down++) {
+        bool again = climb->best.items[at].structure.is_equal;
+
+        while (again) {
+            struct pb_tlb_level level = climb->best.items[at];
+            uint32_t step = level.structure.ways[0] / part;
+
+            step = step > least ? step : least;
+            level.structure.ways[0] += down ? (uint32_t)-step : step;
+            again = level.structure.ways[0] < 65536 && try_level(climb, at, level);
+            better |= again;
+        }
+    }
+    return better;
+}
+
+/* First the large steps of ways. Trees of nearly as many ways are not nearly as likely. */
 static bool change_ways(struct climb *climb, size_t at, bool by_one)
 {
     bool better = false;
 
-    for (uint32_t part = 2; part <= 32 && !by_one; part *= 4) {
-        for (int down = 0; down < 2; down++) {
-            bool again = true;
-
-            while (again) {
-                struct pb_tlb_level level = climb->best.items[at];
-                uint32_t step = level.structure.ways[0] / part;
-
-                step = step > 0 ? step : 1;
-                if (!level.structure.is_equal)
-                    return better;
-                level.structure.ways[0] += down ? (uint32_t)-step : step;
-                again = level.structure.ways[0] < 65536 && try_level(climb, at, level);
-                better |= again;
-            }
-        }
-    }
-    for (uint32_t step = 1; step <= STEPS_OF_TREES; step++) {
-        for (int down = 0; down < 2; down++) {
-            bool again = true;
-
-            while (again) {
-                struct pb_tlb_level level = climb->best.items[at];
-
-                if (!level.structure.is_equal ||
-                    (step > 1 && level.structure.victims != PB_TLB_TREE))
-                    return better;
-                level.structure.ways[0] += down ? (uint32_t)-step : step;
-                again = level.structure.ways[0] < 65536 && try_level(climb, at, level);
-                better |= again;
-            }
-        }
-    }
+    for (uint32_t part = 2; part <= 32 && !by_one; part *= 4)
+        better |= step_ways(climb, at, part, 1);
+    for (uint32_t step = 1; step <= STEPS_OF_TREES; step++)
+        if (step == 1 || climb->best.items[at].structure.victims == PB_TLB_TREE)
+            better |= step_ways(climb, at, UINT32_MAX, step);
     return better;
 }
 
@@ -297,11 +277,8 @@ static bool drop_parity(struct climb *climb, size_t at)
 
     for (size_t i = 0; i < from.structure.mask_count; i++) {
         struct pb_tlb_level level = from;
-        uint64_t *masks = level.structure.masks;
 
-        level.structure.mask_count--;
-        memmove(&masks[i], &masks[i + 1], (level.structure.mask_count - i) * sizeof(*masks));
-        level.structure.set_count /= 2;
+        level.structure = pb_tlb_halve(&from.structure, i, i);
         level.structure.ways[0] *= 2;
         better |= try_level(climb, at, level);
     }
@@ -428,29 +405,25 @@ static void propose_again(struct climb *climb, size_t at)
 {
     struct pb_tlb_evidence *evidence = climb->evidence;
     double cache_share = evidence->cache_share, cycles = climb->best.items[at].penalty_cycles;
-    struct pb_tlb_ranking *ranking;
+    struct pb_tlb_ranking ranking;
     size_t same = 0;
 
     while (same < at && is_as_found(climb, same))
         same++;
     if (same == at || climb->status != PB_OK)
         return;
-    ranking = malloc(sizeof(*ranking));
-    climb->status = ranking == NULL
-                        ? pb_fail(climb->err, PB_NO_MEMORY, "out of memory allocating hypotheses")
-                        : pb_tlb_adopt_all(evidence, climb->best.items, at, climb->err);
+    climb->status = pb_tlb_adopt_all(evidence, climb->best.items, at, climb->err);
     evidence->position = at;
     if (climb->status == PB_OK) {
         pb_tlb_propose_steps(evidence);
-        climb->status = pb_tlb_rank(evidence, cycles, 0.0, false, ranking, climb->err);
+        climb->status = pb_tlb_rank(evidence, cycles, 0.0, false, &ranking, climb->err);
     }
     if (climb->status == PB_OK)
         climb->status =
             pb_tlb_adopt_all(evidence, climb->found.items, climb->found.count, climb->err);
     evidence->cache_share = cache_share;
-    for (size_t i = 0; climb->status == PB_OK && i < ranking->count; i++)
-        try_level(climb, at, (struct pb_tlb_level){ranking->items[i], cycles});
-    free(ranking);
+    for (size_t i = 0; climb->status == PB_OK && i < ranking.count; i++)
+        try_level(climb, at, (struct pb_tlb_level){ranking.items[i], cycles});
 }
 
 /* Few chases may have left out those that speak for what the level was before. */
@@ -459,7 +432,7 @@ static void confirm_level(struct climb *climb, size_t at, struct pb_tlb_level be
     const struct pb_tlb_effort effort = climb->effort;
 
     climb->effort = fine;
-    start_closely(climb, at, 3);
+    start_levels(climb, levels_to_look_at(&climb->best, at), 3);
     try_level(climb, at, before);
     before.penalty_cycles = climb->best.items[at].penalty_cycles;
     try_level(climb, at, before);
@@ -478,7 +451,7 @@ static void climb_levels(struct climb *climb, size_t first)
         for (size_t i = first; i < climb->best.count; i++) {
             const struct pb_tlb_level before = climb->best.items[i];
 
-            start_level(climb, i, PB_TLB_TRIALS);
+            start_levels(climb, i + 1, PB_TLB_TRIALS);
             propose_again(climb, i);
             scan_entries(climb, climb->best, i);
             climb_level(climb, i, false, PB_TLB_TRIALS);
@@ -504,7 +477,7 @@ static void climb_ways(struct climb *climb, size_t first)
     for (size_t i = first; i < climb->best.count; i++) {
         if (i == 0 && climb->best.items[i].structure.victims == PB_TLB_LRU) /* it is sure */
             continue;
-        start_closely(climb, i, PB_TLB_TRIALS / 4);
+        start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 4);
         climb_level(climb, i, true, PB_TLB_TRIALS / 4);
     }
     start(climb, effort, PB_TLB_TRIALS / 4, &climb->best);
@@ -646,7 +619,7 @@ static void simplify(struct climb *climb)
         size_t left = 2; /* ways to do so that were not tried yet: with half the sets, with all */
         double same;
 
-        start_closely(climb, at, 1);
+        start_levels(climb, levels_to_look_at(&climb->best, at), 1);
         same = 1.0 + fmax(1e-3, measure_noise(climb)); /* a better one gains 1 */
 
         while (left > 0 && climb->best.items[at].structure.is_equal &&

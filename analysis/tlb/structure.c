@@ -540,16 +540,14 @@ static enum pb_status learn(struct scorer *scorer, size_t s, bool seen_only,
     return PB_OK;
 }
 
-/* Half as many sets: bits i and j become one, or bit i is dropped where j is i. */
-static struct pb_tlb_structure halve(const struct pb_tlb_structure *index, size_t i, size_t j)
+struct pb_tlb_structure pb_tlb_halve(const struct pb_tlb_structure *index, size_t i, size_t j)
 {
     struct pb_tlb_structure half = *index;
 
     if (i != j)
         half.masks[j] ^= half.masks[i];
-    for (size_t k = i; k + 1 < half.mask_count; k++)
-        half.masks[k] = half.masks[k + 1];
     half.mask_count--;
+    memmove(&half.masks[i], &half.masks[i + 1], (half.mask_count - i) * sizeof(half.masks[0]));
     half.set_count /= 2;
     return half;
 }
@@ -563,7 +561,7 @@ static struct pb_tlb_structure best_half(struct scorer *scorer,
     *gain_out = -INFINITY;
     for (size_t apart = 0; apart < index->mask_count; apart++) {
         for (size_t i = 0; i + apart < index->mask_count; i++) {
-            struct pb_tlb_structure half = halve(index, i, i + apart);
+            struct pb_tlb_structure half = pb_tlb_halve(index, i, i + apart);
             double gain;
 
             half.is_guessed = true;

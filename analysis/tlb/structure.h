@@ -90,6 +90,10 @@ enum pb_status pb_tlb_adopt_all(struct pb_tlb_evidence *evidence, const struct p
                                 size_t count, struct pb_error *err);
 
 size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry);
+
+/* Half as many sets: bits i and j become one, or bit i is dropped where j is i. */
+struct pb_tlb_structure pb_tlb_halve(const struct pb_tlb_structure *index, size_t i, size_t j);
+
 /*
  * Entries that cover less than those of the level before hit or miss with these, so that no chase
  * shows how much less. Memory is mapped by pages of 2 MiB where the level before covers as much.
