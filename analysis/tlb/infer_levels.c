@@ -493,20 +493,17 @@ static enum pb_status adopt_best(struct search *search, struct pb_error *err)
  */
 static enum pb_status search_before(struct search *search, struct pb_error *err)
 {
-    struct pb_tlb_ranking *ranking = malloc(sizeof(*ranking));
+    struct pb_tlb_ranking ranking;
     bool found = search->now.count > 0;
     enum pb_status status = PB_OK;
 
-    if (ranking == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
     while (status == PB_OK && found && search->now.count < PB_TLB_FOUND_MAX) {
         found = false;
         search->evidence->position = 0;
-        status = find_before(search->evidence, ranking, err);
-        if (status == PB_OK && ranking->count > 0)
-            status = add_level(search, ranking, &found, err);
+        status = find_before(search->evidence, &ranking, err);
+        if (status == PB_OK && ranking.count > 0)
+            status = add_level(search, &ranking, &found, err);
     }
-    free(ranking);
     if (status == PB_OK && search->now.count > search->best.count)
         status = compare_levels(search, err);
     while (search->now.count > 0)
@@ -556,16 +553,12 @@ static enum pb_status bound_level(struct pb_tlb_evidence *evidence,
                                   const struct pb_tlb_levels *likeliest, size_t at,
                                   struct level *level, struct pb_error *err)
 {
-    struct pb_tlb_ranking *ranking = malloc(sizeof(*ranking));
-    enum pb_status status;
+    struct pb_tlb_ranking ranking;
+    enum pb_status status = pb_tlb_list_alike(evidence, likeliest, at, &ranking, err);
 
-    if (ranking == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating hypotheses");
     *level = (struct level){.step_cycles = likeliest->items[at].penalty_cycles};
-    status = pb_tlb_list_alike(evidence, likeliest, at, ranking, err);
     if (status == PB_OK)
-        summarise(ranking, level);
-    free(ranking);
+        summarise(&ranking, level);
     return status;
 }
 
@@ -751,34 +744,16 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
 {
     double coverage = level->coverage.value, confidence = level->confidence;
     static const double largest_page = (double)((uint64_t)2 << 20);
-    static const char unexplained[] =
-        "unexplained: pages miss neither as by LRU, FIFO or tree-PLRU nor as by random victims";
+    static const char *const of_structure[] = {"entry_count", "set_count", "way_counts",
+                                               "index_kind", "index_masks"};
     struct pb_estimate reach = level->reach, covers = level->coverage;
 
     if (covers.low <= (double)least_bytes)
         covers.low = reach.low = 0.0;
-    if (!level->is_explained)
-        pb_parameter_set_none(answer(at, i, "entry_count"), "%s", unexplained);
-    else if (level->best.victims != PB_TLB_LRU)
-        pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
-                                "%s: log likelihood %.0f above none; loads miss as often as with "
-                                "that many",
-                                victims_of(&level->best), level->best.gain);
-    else
-        pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
-                                "likeliest of all structures: log likelihood %.0f above none; %.0f "
-                                "of %.0f loads as predicted",
-                                level->best.gain, level->as_predicted, level->loads);
     pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), covers,
                             level->coverage_confidence,
                             "pages that hit and miss together, over all strides%s",
                             covers.low > 0.0 ? "" : "; no stride is shorter");
-    if (!level->is_explained)
-        pb_parameter_set_none(answer(at, i, "reach_bytes"),
-                              "depends on entry_count, which is undetermined");
-    else
-        pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
-                                "entries by what each covers");
     if (coverage <= largest_page)
         pb_parameter_set_number(
             answer(at, i, "page_bytes"), (struct pb_estimate){coverage, 0.0, coverage},
@@ -789,16 +764,32 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                               "that the page size does not appear in the timings");
     pb_parameter_set_number(answer(at, i, "penalty_cycles"), level->penalty, level->explained,
                             "M16 4.4: what a line takes longer where it misses this level");
-    if (level->is_explained) {
-        pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,
-                                "likeliest of all structures");
-        state_ways(at, i, level);
-        state_index(at, i, level);
-    } else {
-        pb_parameter_set_none(answer(at, i, "set_count"), "%s", unexplained);
-        pb_parameter_set_none(answer(at, i, "way_counts"), "%s", unexplained);
-        state_none(at, i, unexplained);
+    for (size_t k = 0; k < sizeof(of_structure) / sizeof(of_structure[0]) && !level->is_explained;
+         k++)
+        pb_parameter_set_none(answer(at, i, of_structure[k]),
+                              "unexplained: pages miss neither as by LRU, FIFO or tree-PLRU nor as "
+                              "by random victims");
+    if (!level->is_explained) {
+        pb_parameter_set_none(answer(at, i, "reach_bytes"),
+                              "depends on entry_count, which is undetermined");
+        return;
     }
+    if (level->best.victims != PB_TLB_LRU)
+        pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
+                                "%s: log likelihood %.0f above none; loads miss as often as with "
+                                "that many",
+                                victims_of(&level->best), level->best.gain);
+    else
+        pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
+                                "likeliest of all structures: log likelihood %.0f above none; %.0f "
+                                "of %.0f loads as predicted",
+                                level->best.gain, level->as_predicted, level->loads);
+    pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
+                            "entries by what each covers");
+    pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,
+                            "likeliest of all structures");
+    state_ways(at, i, level);
+    state_index(at, i, level);
 }
 
 enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *err)
