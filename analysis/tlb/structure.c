@@ -52,9 +52,8 @@ struct scorer {
     struct overflow *overflows; /* [chases] of a set, so many, */
     size_t overflow_count;
     double *sums;          /* and what its units gain with each */
-    uint32_t *places;      /* [pages] of the recorded units of a set, */
     uint32_t *onset_pages; /* [pages] predicted of one scan */
-    uint32_t *rank;        /* [pages] and where they are in its order */
+    uint32_t *rank;        /* [pages] of the recorded units of a set, in its order */
     uint16_t *links;       /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
     struct pb_room room; /* of all arrays */
@@ -183,46 +182,27 @@ static const struct unit *order_units(struct scorer *scorer,
     return scorer->ordered;
 }
 
+/* What a unit gains that misses once a chase loads so many pages. */
+static double gain_from(const struct scorer *scorer, size_t s, const struct unit *unit,
+                        uint32_t pages)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+
+    return pb_tlb_gain(scorer->evidence, s, unit->page)[scan->first_chase[pages]];
+}
+
 /* What the units of a set gain that overflows with one more than its own ways. */
 static double sum_own(const struct scorer *scorer, size_t s, const struct unit *units, size_t count,
                       size_t ways)
 {
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
     double sum = 0.0;
 
     if (ways == 0 || ways >= count || ways > scorer->units.most)
         return 0.0;
-    for (size_t i = 0; i < count; i++) { /* those looked up after the overflow miss at once */
-        const struct unit *last = &units[i > ways ? i : ways];
-
-        if (units[i].page < scan->place_count)
-            sum += pb_tlb_gain(scorer->evidence, s,
-                               units[i].page)[scan->first_chase[last->lookup_pages]];
-    }
+    for (size_t i = 0; i < count; i++) /* those looked up after the overflow miss at once */
+        if (units[i].page < scorer->evidence->scans->items[s].place_count)
+            sum += gain_from(scorer, s, &units[i], units[i > ways ? i : ways].lookup_pages);
     return sum;
-}
-
-/* The recorded units of a set, in its order. Returns how many. */
-static size_t list_recorded(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
-{
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    size_t recorded = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (units[i].page >= scan->place_count)
-            continue;
-        scorer->places[recorded] = units[i].page;
-        scorer->rank[recorded++] = (uint32_t)i;
-    }
-    return recorded;
-}
-
-/* What a unit gains that misses as soon as it is looked up. */
-static double gain_at_once(const struct scorer *scorer, size_t s, const struct unit *unit)
-{
-    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-
-    return pb_tlb_gain(scorer->evidence, s, unit->page)[scan->first_chase[unit->lookup_pages]];
 }
 
 /*
@@ -233,19 +213,23 @@ static double gain_at_once(const struct scorer *scorer, size_t s, const struct u
 static void find_overflows(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    size_t recorded = list_recorded(scorer, s, units, count);
-    size_t end = count <= WAYS_MAX ? count : WAYS_MAX + 1;
+    size_t recorded = 0, end = count <= WAYS_MAX ? count : WAYS_MAX + 1;
     struct overflow *overflows = scorer->overflows;
     double *sums = scorer->sums, rest = 0.0;
     size_t before = 0, found = 0, first = 0;
 
-    for (size_t i = 0; i < recorded; i++)
-        rest += gain_at_once(scorer, s, &units[scorer->rank[i]]);
+    for (size_t i = 0; i < count; i++) {
+        if (units[i].page >= scan->place_count)
+            continue;
+        scorer->rank[recorded++] = (uint32_t)i;
+        rest += gain_from(scorer, s, &units[i], units[i].lookup_pages);
+    }
     for (size_t ways = 1; ways < end;) {
         uint32_t onset = scan->first_chase[units[ways].lookup_pages], pages = scan->pages[onset];
 
         for (; before < recorded && scorer->rank[before] <= ways; before++)
-            rest -= gain_at_once(scorer, s, &units[scorer->rank[before]]);
+            rest -= gain_from(scorer, s, &units[scorer->rank[before]],
+                              units[scorer->rank[before]].lookup_pages);
         sums[found] = rest;
         overflows[found] = (struct overflow){.onset = onset, .before = (uint32_t)before};
         overflows[found].ways = (uint32_t)ways;
@@ -254,7 +238,7 @@ static void find_overflows(struct scorer *scorer, size_t s, const struct unit *u
         overflows[found++].end = (uint32_t)ways;
     }
     for (size_t i = 0; i < recorded; i++) { /* unit by unit, whose gains lie together */
-        const float *gain = pb_tlb_gain(scorer->evidence, s, scorer->places[i]);
+        const float *gain = pb_tlb_gain(scorer->evidence, s, units[scorer->rank[i]].page);
 
         while (first < found && overflows[first].before <= i)
             first++;
@@ -925,7 +909,6 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     PB_ROOM_ARRAY(room, scorer->ordered, pages + 1);
     PB_ROOM_ARRAY(room, scorer->overflows, chases + 1);
     PB_ROOM_ARRAY(room, scorer->sums, chases + 1);
-    PB_ROOM_ARRAY(room, scorer->places, pages + 1);
     PB_ROOM_ARRAY(room, scorer->onset_pages, pages + 1);
     PB_ROOM_ARRAY(room, scorer->rank, pages + 1);
     PB_ROOM_ARRAY(room, scorer->set_of, pages + 1);
