@@ -258,29 +258,30 @@ static void add_overflows(const struct scorer *scorer, double *by_ways)
     }
 }
 
-/* Adds what equal sets gain in one scan, by any number of ways. */
-static void sum_scan(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s,
-                     double *by_ways)
+/*
+ * What equal sets gain in all scans, by their ways. False: by no ways they can gain `least` any
+ * more, with all that the scans left may show.
+ */
+static bool sum_structure(struct scorer *scorer, const struct pb_tlb_structure *structure,
+                          double least)
 {
-    const struct unit *ordered = order_units(scorer, structure, s);
+    double left = scorer->evidence->bound, most = 0.0;
 
-    for (size_t set = 0; set < structure->set_count; set++) {
-        const struct unit *units = ordered + scorer->begin[set];
-        size_t count = scorer->begin[set + 1] - scorer->begin[set];
-
-        if (count < 2)
-            continue;
-        find_overflows(scorer, s, units, count);
-        add_overflows(scorer, by_ways);
-    }
-}
-
-/* In all scans. */
-static void sum_structure(struct scorer *scorer, const struct pb_tlb_structure *structure)
-{
     memset(scorer->by_ways, 0, (scorer->units.most + 1) * sizeof(*scorer->by_ways));
-    for (size_t s = 0; s < scorer->evidence->scans->count; s++)
-        sum_scan(scorer, structure, s, scorer->by_ways);
+    for (size_t s = 0; s < scorer->evidence->scans->count && most + left >= least; s++) {
+        const struct unit *ordered = order_units(scorer, structure, s);
+
+        for (size_t set = 0; set < structure->set_count; set++) {
+            find_overflows(scorer, s, ordered + scorer->begin[set],
+                           scorer->begin[set + 1] - scorer->begin[set]);
+            add_overflows(scorer, scorer->by_ways);
+        }
+        left -= scorer->evidence->scan_bounds[s];
+        most = 0.0;
+        for (size_t ways = 1; ways < scorer->units.most; ways++)
+            most = fmax(most, scorer->by_ways[ways]);
+    }
+    return most + left >= least;
 }
 
 /* The ways that gain most, the fewest of those; *high_out the most. */
@@ -304,10 +305,15 @@ static double best_ways(const double *by_ways, size_t most, uint32_t *ways_out, 
     return best;
 }
 
-/* Keeps those within UNLIKELY of the best. */
+/* Hypotheses that score less need not be kept. */
+static double least_likely(const struct pb_tlb_ranking *ranking)
+{
+    return ranking->count == 0 ? -INFINITY : ranking->items[ranking->best].score - UNLIKELY;
+}
+
 static void drop_unlikely(struct pb_tlb_ranking *ranking)
 {
-    double least = ranking->items[ranking->best].score - UNLIKELY;
+    double least = least_likely(ranking);
     size_t kept = 0, best = ranking->best;
 
     for (size_t i = 0; i < ranking->count; i++) {
@@ -327,8 +333,7 @@ static void add_hypothesis(struct scorer *scorer, struct pb_tlb_structure *struc
     struct pb_tlb_ranking *ranking = scorer->ranking;
 
     structure->score = structure->gain - PB_TLB_PARAMETER_PRICE * parameters;
-    if (structure->score <= 0.0 ||
-        (ranking->count > 0 && structure->score < ranking->items[ranking->best].score - UNLIKELY))
+    if (structure->score <= 0.0 || structure->score < least_likely(ranking))
         return;
     if (ranking->count == PB_TLB_HYPOTHESES_MAX)
         drop_unlikely(ranking);
@@ -349,55 +354,16 @@ static double add_equal(struct scorer *scorer, struct pb_tlb_structure *equal,
     return equal->gain;
 }
 
-static double score_index(struct scorer *scorer, const struct pb_tlb_structure *index)
+/* Equal sets by the index, where they can gain `least`. Returns the gain. */
+static double score_index(struct scorer *scorer, const struct pb_tlb_structure *index, double least)
 {
     struct pb_tlb_structure equal = *index;
 
     equal.is_equal = true;
     equal.coverage_bytes = scorer->units.coverage_bytes;
-    sum_structure(scorer, &equal);
-    return add_equal(scorer, &equal, scorer->by_ways, scorer->units.most);
-}
-
-/* May sets gain enough that have gained so much by_ways, with all that other scans may show? */
-static bool may_be_likely(const struct scorer *scorer, const double *by_ways, double others)
-{
-    const struct pb_tlb_ranking *ranking = scorer->ranking;
-    double most = 0.0;
-
-    if (ranking->count == 0)
-        return true;
-    for (size_t ways = 1; ways < scorer->units.most; ways++)
-        most = by_ways[ways] > most ? by_ways[ways] : most;
-    return most + others >= ranking->items[ranking->best].score - UNLIKELY;
-}
-
-/*
- * Entry numbers modulo all numbers of sets, scan by scan, whose gains stay in the cache; each as
- * long as it may be likely.
- */
-static void score_modulo(struct scorer *scorer)
-{
-    struct pb_tlb_structure equal = {.coverage_bytes = scorer->units.coverage_bytes,
-                                     .is_equal = true};
-    const struct pb_tlb_evidence *evidence = scorer->evidence;
-    bool is_unlikely[PB_TLB_SETS_IN_TURN + 1] = {false};
-    double *by_ways = scorer->by_ways, others = evidence->bound;
-    size_t row = scorer->units.most + 1;
-
-    memset(by_ways, 0, (PB_TLB_SETS_IN_TURN + 1) * row * sizeof(*by_ways));
-    for (size_t s = 0; s < evidence->scans->count; s++) {
-        others -= evidence->scan_bounds[s];
-        for (size_t sets = 2; sets <= PB_TLB_SETS_IN_TURN; sets++) {
-            equal.set_count = sets;
-            if (!is_unlikely[sets])
-                sum_scan(scorer, &equal, s, by_ways + sets * row);
-            is_unlikely[sets] |= !may_be_likely(scorer, by_ways + sets * row, others);
-        }
-    }
-    for (equal.set_count = 2; equal.set_count <= PB_TLB_SETS_IN_TURN; equal.set_count++)
-        if (!is_unlikely[equal.set_count])
-            add_equal(scorer, &equal, by_ways + equal.set_count * row, scorer->units.most);
+    return sum_structure(scorer, &equal, least)
+               ? add_equal(scorer, &equal, scorer->by_ways, scorer->units.most)
+               : -INFINITY;
 }
 
 /* The chase with which a place begins to miss, where it is clearly one; the chase count: it is not.
@@ -549,7 +515,7 @@ static struct pb_tlb_structure best_half(struct scorer *scorer,
             double gain;
 
             half.is_guessed = true;
-            gain = score_index(scorer, &half);
+            gain = score_index(scorer, &half, -INFINITY);
             if (gain <= *gain_out)
                 continue;
             *gain_out = gain;
@@ -566,7 +532,7 @@ static struct pb_tlb_structure best_half(struct scorer *scorer,
 static double coarsen(struct scorer *scorer, struct pb_tlb_structure index, double bound)
 {
     const struct pb_tlb_ranking *ranking = scorer->ranking;
-    double gain = score_index(scorer, &index), most = gain, next;
+    double gain = score_index(scorer, &index, -INFINITY), most = gain, next;
 
     if (gain < PB_TLB_COVERAGE_SHARE * bound ||
         (ranking->count > 0 && gain < PB_TLB_INDEX_SHARE * ranking->items[ranking->best].gain))
@@ -1035,7 +1001,7 @@ static void find_open_bits(struct scorer *scorer, struct pb_tlb_structure *index
             struct pb_tlb_structure other = *index;
 
             other.masks[i] |= bit;
-            sum_structure(scorer, &other);
+            sum_structure(scorer, &other, -INFINITY);
             if (scorer->by_ways[index->ways[0]] >= index->gain - PB_SAME_PREDICTION)
                 index->open |= bit;
         }
@@ -1075,7 +1041,7 @@ static void score_halves(struct scorer *scorer, const struct pb_tlb_structure *w
         if (half.mask_count > 0 && bit == 1)
             half.masks[half.mask_count++] = 1;
         list_all(scorer, half.coverage_bytes);
-        sum_structure(scorer, &half);
+        sum_structure(scorer, &half, -INFINITY);
         half.gain = best_ways(scorer->by_ways, scorer->units.most, &half.ways[0], &half.ways_high);
         add_hypothesis(scorer, &half, parameters);
         if (half.gain >= whole->gain - PB_SAME_PREDICTION)
@@ -1170,7 +1136,9 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
             break;
         tried++;
         list_all(scorer, coverages[i].bytes);
-        score_modulo(scorer);
+        for (size_t sets = 2; sets <= PB_TLB_SETS_IN_TURN; sets++)
+            score_index(scorer, &(struct pb_tlb_structure){.set_count = sets},
+                        least_likely(scorer->ranking));
         if (is_enough)
             break;
         fit_in_a_row(scorer, &least, &most);
