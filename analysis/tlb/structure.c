@@ -45,10 +45,10 @@ struct scorer {
     struct units units;
     uint32_t **clear_onsets; /* [scan][place] see clear_onset() */
     struct pb_parities parities;
-    struct unit *ordered; /* of one scan, set by set */
-    uint32_t *set_of;     /* of its units */
-    uint32_t *begin;      /* [sets + 1] of ordered */
-    double *by_ways; /* [WAYS_MAX + 1] all sets with as many ways; likewise one of each coverage */
+    struct unit *ordered;       /* of one scan, set by set */
+    uint32_t *set_of;           /* of its units */
+    uint32_t *begin;            /* [sets + 1] of ordered */
+    double *by_ways;            /* [WAYS_MAX + 1] what all sets gain with so many ways each */
     struct overflow *overflows; /* [chases] of a set, so many, */
     size_t overflow_count;
     double *sums;          /* and what its units gain with each */
@@ -248,16 +248,6 @@ static void find_overflows(struct scorer *scorer, size_t s, const struct unit *u
     scorer->overflow_count = found;
 }
 
-static void add_overflows(const struct scorer *scorer, double *by_ways)
-{
-    for (size_t k = 0; k < scorer->overflow_count; k++) {
-        const struct overflow *overflow = &scorer->overflows[k];
-
-        for (size_t ways = overflow->ways; ways < overflow->end; ways++)
-            by_ways[ways] += scorer->sums[k];
-    }
-}
-
 /*
  * What equal sets gain in all scans, by their ways. False: by no ways they can gain `least` any
  * more, with all that the scans left may show.
@@ -274,7 +264,10 @@ static bool sum_structure(struct scorer *scorer, const struct pb_tlb_structure *
         for (size_t set = 0; set < structure->set_count; set++) {
             find_overflows(scorer, s, ordered + scorer->begin[set],
                            scorer->begin[set + 1] - scorer->begin[set]);
-            add_overflows(scorer, scorer->by_ways);
+            for (size_t k = 0; k < scorer->overflow_count; k++)
+                for (size_t ways = scorer->overflows[k].ways; ways < scorer->overflows[k].end;
+                     ways++)
+                    scorer->by_ways[ways] += scorer->sums[k];
         }
         left -= scorer->evidence->scan_bounds[s];
         most = 0.0;
@@ -345,25 +338,19 @@ static void add_hypothesis(struct scorer *scorer, struct pb_tlb_structure *struc
     ranking->count++;
 }
 
-/* Sets of equal ways, as many as gain most of by_ways[most + 1]. Returns the gain. */
-static double add_equal(struct scorer *scorer, struct pb_tlb_structure *equal,
-                        const double *by_ways, size_t most)
-{
-    equal->gain = best_ways(by_ways, most, &equal->ways[0], &equal->ways_high);
-    add_hypothesis(scorer, equal, 3.0 + (equal->set_count > 1) + (double)equal->mask_count);
-    return equal->gain;
-}
-
-/* Equal sets by the index, where they can gain `least`. Returns the gain. */
+/* Equal sets by the index, of the ways that gain most; where they can gain `least`. Returns the
+ * gain. */
 static double score_index(struct scorer *scorer, const struct pb_tlb_structure *index, double least)
 {
     struct pb_tlb_structure equal = *index;
 
     equal.is_equal = true;
     equal.coverage_bytes = scorer->units.coverage_bytes;
-    return sum_structure(scorer, &equal, least)
-               ? add_equal(scorer, &equal, scorer->by_ways, scorer->units.most)
-               : -INFINITY;
+    if (!sum_structure(scorer, &equal, least))
+        return -INFINITY;
+    equal.gain = best_ways(scorer->by_ways, scorer->units.most, &equal.ways[0], &equal.ways_high);
+    add_hypothesis(scorer, &equal, 3.0 + (equal.set_count > 1) + (double)equal.mask_count);
+    return equal.gain;
 }
 
 /* The chase with which a place begins to miss, where it is clearly one; the chase count: it is not.
@@ -879,7 +866,7 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     PB_ROOM_ARRAY(room, scorer->rank, pages + 1);
     PB_ROOM_ARRAY(room, scorer->set_of, pages + 1);
     PB_ROOM_ARRAY(room, scorer->begin, ((size_t)1 << PB_TLB_PARITIES_MAX) + 2);
-    PB_ROOM_ARRAY(room, scorer->by_ways, COVERAGES_MAX * (WAYS_MAX + 1));
+    PB_ROOM_ARRAY(room, scorer->by_ways, WAYS_MAX + 1);
     PB_ROOM_ARRAY(room, scorer->links, (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
     return pb_room_status(room, err);
 }
@@ -1075,37 +1062,16 @@ static bool is_sure_to_come(const struct pb_tlb_evidence *evidence)
     return true;
 }
 
-/*
- * One set of every coverage, scan by scan. Pages of a scan have an entry each of all coverages up
- * to its stride: these overflow alike. Returns how many coverages there are.
- */
+/* One set of every coverage. Returns how many there are. */
 static size_t score_one_sets(struct scorer *scorer, struct coverage coverages[COVERAGES_MAX])
 {
-    const struct pb_tlb_scans *scans = scorer->evidence->scans;
-    size_t most[COVERAGES_MAX] = {0}, count = 0;
+    static const struct pb_tlb_structure one = {.set_count = 1};
+    size_t count = 0;
 
     for (uint64_t bytes = least_coverage(scorer->evidence);
-         count < COVERAGES_MAX && bytes <= scans->most_bytes; bytes *= 2)
-        coverages[count++].bytes = bytes;
-    memset(scorer->by_ways, 0, count * (WAYS_MAX + 1) * sizeof(*scorer->by_ways));
-    for (size_t s = 0; s < scans->count; s++) {
-        size_t units = 0;
-
-        for (size_t c = 0; c < count; c++) {
-            if (c == 0 || coverages[c].bytes > scans->items[s].stride_bytes) {
-                units = list_units(scorer->evidence, s, coverages[c].bytes, scorer->units.items[s]);
-                find_overflows(scorer, s, scorer->units.items[s], units);
-            }
-            add_overflows(scorer, scorer->by_ways + c * (WAYS_MAX + 1));
-            most[c] = units > most[c] ? units : most[c];
-        }
-    }
-    for (size_t c = 0; c < count; c++) {
-        struct pb_tlb_structure one = {
-            .coverage_bytes = coverages[c].bytes, .set_count = 1, .is_equal = true};
-
-        coverages[c].gain = add_equal(scorer, &one, scorer->by_ways + c * (WAYS_MAX + 1),
-                                      most[c] < WAYS_MAX ? most[c] : WAYS_MAX);
+         count < COVERAGES_MAX && bytes <= scorer->evidence->scans->most_bytes; bytes *= 2) {
+        list_all(scorer, bytes);
+        coverages[count++] = (struct coverage){bytes, score_index(scorer, &one, -INFINITY)};
     }
     return count;
 }
