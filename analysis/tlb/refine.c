@@ -3,7 +3,6 @@
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/constants.h"

@@ -2,7 +2,6 @@
 #include "analysis/tlb/replay.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/constants.h"
