@@ -578,6 +578,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
     if (levels->count == 0)
         return PB_OK;
     pb_tlb_estimate_caches(evidence);
+    likeliest.cache_share = evidence->cache_share;
     status = pb_tlb_refine(evidence, &likeliest, err);
     if (status != PB_OK)
         return status;

@@ -1,6 +1,7 @@
 /* Climbing by the forward model; see refine.h. */
 #include "analysis/tlb/refine.h"
 
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
@@ -58,6 +59,17 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
 }
 
+static enum pb_status replay(struct climb *climb, const struct pb_tlb_levels *levels,
+                             double *score_out)
+{
+    climb->evidence->cache_share = levels->cache_share;
+    climb->status = pb_tlb_replay(climb->evidence, levels->items, levels->count, &climb->effort,
+                                  &climb->race, score_out, NULL, climb->err);
+    for (size_t i = 0; i < levels->count; i++)
+        *score_out -= price_of(&levels->items[i].structure);
+    return climb->status;
+}
+
 /* Few chases and draws tell apart only what differs by more than they vary. */
 static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
 {
@@ -69,11 +81,7 @@ static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
         if (!is_possible(climb, levels, i))
             return false;
     climb->left--;
-    climb->status = pb_tlb_replay(climb->evidence, levels->items, levels->count, &climb->effort,
-                                  &climb->race, &score, NULL, climb->err);
-    for (size_t i = 0; i < levels->count; i++)
-        score -= price_of(&levels->items[i].structure);
-    if (climb->status != PB_OK || !(score > climb->score + least))
+    if (replay(climb, levels, &score) != PB_OK || !(score > climb->score + least))
         return false;
     climb->score = score;
     climb->best = *levels;
@@ -321,22 +329,18 @@ static bool remove_level(struct climb *climb, size_t at)
 
 /* The share of loads that miss a cache: what takes as long as that may be a level's or the cache's.
  */
-static bool change_caches(struct climb *climb)
+static void change_caches(struct climb *climb)
 {
     struct pb_tlb_levels levels = climb->best;
-    double before = climb->evidence->cache_share;
-    bool better = false;
 
     for (double factor = 0.125; factor <= 8.0 && climb->evidence->cache_count > 0; factor *= 64.0) {
-        double here = climb->evidence->cache_share;
+        double share = levels.cache_share;
 
-        climb->evidence->cache_share = fmax(PB_TLB_L2_MISS_SHARE, fmin(0.5, before * factor));
-        if (climb->evidence->cache_share != here && try(climb, &levels))
-            better = true;
-        else
-            climb->evidence->cache_share = here;
+        levels.cache_share = fmax(PB_TLB_L2_MISS_SHARE, fmin(0.5, share * factor));
+        if (levels.cache_share != share)
+            try(climb, &levels);
+        levels.cache_share = share;
     }
-    return better;
 }
 
 /*
@@ -403,7 +407,7 @@ static bool is_as_found(const struct climb *climb, size_t at)
 static void propose_again(struct climb *climb, size_t at)
 {
     struct pb_tlb_evidence *evidence = climb->evidence;
-    double cache_share = evidence->cache_share, cycles = climb->best.items[at].penalty_cycles;
+    double cycles = climb->best.items[at].penalty_cycles;
     struct pb_tlb_ranking ranking;
     size_t same = 0;
 
@@ -420,7 +424,6 @@ static void propose_again(struct climb *climb, size_t at)
     if (climb->status == PB_OK)
         climb->status =
             pb_tlb_adopt_all(evidence, climb->found.items, climb->found.count, climb->err);
-    evidence->cache_share = cache_share;
     for (size_t i = 0; climb->status == PB_OK && i < ranking.count; i++)
         try_level(climb, at, (struct pb_tlb_level){ranking.items[i], cycles});
 }
@@ -442,7 +445,6 @@ static void confirm_level(struct climb *climb, size_t at, struct pb_tlb_level be
 static void climb_levels(struct climb *climb, size_t first)
 {
     const struct climb from = *climb;
-    double cache_share = climb->evidence->cache_share;
     bool better = true;
 
     for (int round = 0; better && round < ROUNDS_MAX && climb->status == PB_OK; round++) {
@@ -459,16 +461,14 @@ static void climb_levels(struct climb *climb, size_t first)
         start(climb, from.effort, PB_TLB_TRIALS, &climb->best);
         if (!(climb->score > from.score) && climb->status == PB_OK) { /* with those behind */
             *climb = from;
-            climb->evidence->cache_share = cache_share;
             return;
         }
         for (size_t i = first; i < climb->best.count && climb->best.count > 1; i++)
             better |= remove_level(climb, i);
-        better |= change_caches(climb);
     }
 }
 
-/* Victims, ways and penalties, by all chases. */
+/* Victims, ways, penalties and misses of caches, by all chases. */
 static void climb_ways(struct climb *climb, size_t first)
 {
     const struct pb_tlb_effort effort = climb->effort;
@@ -480,6 +480,7 @@ static void climb_ways(struct climb *climb, size_t first)
         climb_level(climb, i, true, PB_TLB_TRIALS / 4);
     }
     start(climb, effort, PB_TLB_TRIALS / 4, &climb->best);
+    change_caches(climb);
 }
 
 /*
@@ -491,7 +492,6 @@ static bool insert_level(struct climb *climb)
     struct pb_tlb_evidence *evidence = climb->evidence;
     struct pb_tlb_levels from = climb->best;
     size_t level_count = evidence->level_count, position = evidence->position;
-    double cache_share = evidence->cache_share;
     const double *steps = evidence->step_cycles;
     struct climb other = *climb;
 
@@ -501,7 +501,6 @@ static bool insert_level(struct climb *climb)
     pb_tlb_propose_steps(evidence);
     evidence->level_count = level_count;
     evidence->position = position;
-    evidence->cache_share = cache_share;
     for (size_t k = 0; k < evidence->step_count; k++) {
         struct pb_tlb_levels levels = from;
         struct pb_tlb_level *here;
@@ -537,10 +536,11 @@ static bool insert_level(struct climb *climb)
 
 double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 {
-    double varying = fmax(fit->varying, 1.0), deviation = fit->deviation / varying - 1.0;
+    double varying = fmax(fit->varying, 1.0);
+    double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, varying);
 
     return fmax(fit->unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
-                (deviation - PB_TLB_SIGMAS * sqrt(2.0 / varying)) / PB_TLB_DEVIATION);
+                (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);
 }
 
 static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
@@ -549,6 +549,7 @@ static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_leve
     static const struct pb_tlb_effort all = {0, PB_TLB_LOADS_OF_ALL, 0, 0};
     double log_likelihood;
 
+    evidence->cache_share = levels->cache_share;
     return pb_tlb_replay(evidence, levels->items, levels->count, &all, NULL, &log_likelihood,
                          levels->fits, err);
 }
@@ -581,9 +582,15 @@ static size_t count_unsettled(const struct pb_tlb_levels *levels)
     return levels->count - find_unsettled(levels);
 }
 
-/* Are fewer levels unsettled, or is most of what the others leave unexplained explained? */
+/*
+ * Does each level answer loads, and are fewer levels unsettled than of the others, or is most of
+ * what those leave unexplained explained? The step of a level that answers none is that of spikes.
+ */
 static bool explains_more(const struct pb_tlb_levels *levels, const struct pb_tlb_levels *others)
 {
+    for (size_t i = 0; i < levels->count; i++)
+        if (levels->fits[i].answered < PB_FEW)
+            return false;
     return count_unsettled(levels) < count_unsettled(others) ||
            worst_misfit(levels) < worst_misfit(others) / 2.0;
 }
@@ -650,6 +657,7 @@ static void improve(struct climb *climb, struct pb_tlb_levels *levels)
     start(climb, fine, PB_TLB_TRIALS / 4, levels);
     for (size_t i = 0; i < climb->best.count; i++)
         change_penalty(climb, i);
+    change_caches(climb);
     before = climb->best;
     least = climb->score;
     if (!is_settled) {
@@ -694,9 +702,9 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     climb.status = check(evidence, levels, err);
     if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
         improve(&climb, levels);
-    while (again && climb.status == PB_OK && worst_misfit(levels) > 1.0) {
+    while (again && climb.status == PB_OK && worst_misfit(levels) > PB_TLB_SETTLED) {
         struct pb_tlb_levels other;
-        double cache_share = evidence->cache_share, score;
+        double score;
 
         start(&climb, fine, 1, levels);
         score = climb.score;
@@ -711,9 +719,8 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         again = other.count > levels->count && climb.score > score && explains_more(&other, levels);
         if (again)
             *levels = other;
-        else
-            evidence->cache_share = cache_share;
     }
+    evidence->cache_share = levels->cache_share;
     return climb.status;
 }
 
@@ -723,18 +730,15 @@ static double add_alike(struct climb *climb, size_t at, const struct pb_tlb_stru
 {
     struct pb_tlb_levels levels = climb->best;
     struct pb_tlb_structure *added = &ranking->items[ranking->count];
-    double log_likelihood = 0.0;
+    double score = 0.0;
 
     levels.items[at].structure = *structure;
     if (climb->status != PB_OK || ranking->count == PB_TLB_HYPOTHESES_MAX ||
         !is_possible(climb, &levels, at))
         return -INFINITY;
-    climb->status = pb_tlb_replay(climb->evidence, levels.items, levels.count, &climb->effort,
-                                  &climb->race, &log_likelihood, NULL, climb->err);
+    replay(climb, &levels, &score);
     *added = *structure;
-    added->score = log_likelihood - climb->score;
-    for (size_t i = 0; i < levels.count; i++)
-        added->score -= price_of(&levels.items[i].structure);
+    added->score = score - climb->score;
     added->gain = climb->best.items[at].structure.gain + added->score + price_of(structure) -
                   price_of(&climb->best.items[at].structure);
     added->ways_high = structure->ways[0];

@@ -14,6 +14,7 @@ struct pb_tlb_levels {
     struct pb_tlb_level items[PB_TLB_FOUND_MAX];
     struct pb_tlb_fit fits[PB_TLB_FOUND_MAX];
     size_t count;
+    double cache_share; /* of loads that miss a cache */
 };
 
 /*

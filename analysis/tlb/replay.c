@@ -1,6 +1,7 @@
 /* Predictions of the forward model; see replay.h. */
 #include "analysis/tlb/replay.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <string.h>
 
@@ -57,8 +58,9 @@ struct tally {
     float expected;        /* misses of these loads that clearly hit or miss, */
     uint32_t seen, misses; /* how many these are; of these, misses */
     uint32_t draws;        /* in how many repeats they were replayed; 0: in none */
-    uint32_t sure, outliers; /* that are sure, or beside all steps; of these, others than predicted
-                              */
+    float drawn[REPEATS_MAX]; /* shares of misses in these */
+    uint32_t sure, outliers;  /* that are sure, or beside all steps; of these, others than predicted
+                               */
 };
 
 /* What is predicted of the loads of a scan that come to a level. */
@@ -542,6 +544,7 @@ static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan
             loads[i] += replay->stages[i].came;
             sum[i] += share;
             squares[i] += share * share;
+            replay->predictions[i].chases[index].drawn[r] = (float)share;
         }
     }
     for (size_t i = 0; i < replay->count; i++) {
@@ -853,6 +856,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
     for (size_t j = 0; j < replay->chase_count; j++) {
         double excess = *pb_tlb_cycles(scan, place, replay->chases[j]) - base->cycles;
         float density[PB_TLB_FOUND_MAX + 1];
+        double comes = 1.0; /* chance that it misses all before */
         bool is_miss = true;
 
         if (isnan(excess))
@@ -873,6 +877,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
             if (fits != NULL) {
                 fits[i].loads += 1.0;
                 fits[i].leading += leads;
+                fits[i].answered += is_miss ? 0.0 : comes * (1.0 - chance);
             }
             if (chance > 0.0F && chance < 1.0F) {
                 tally->expected += chance;
@@ -883,6 +888,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                 tally->sure += leads;
                 tally->outliers += leads && is_miss != (chance > 0.5F);
             }
+            comes *= chance;
         }
     }
 }
@@ -909,6 +915,21 @@ static double weigh_together(double seen, double misses, double expected, double
     double dispersion = fmax(1.0, seen * variance / independent);
 
     return deviance_of(seen, misses, expected) * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion);
+}
+
+/*
+ * How far their share lies from those that were drawn, squared, in variances: by how many of these
+ * are less, since one hit may save its whole set in one chase of a hundred.
+ */
+static double square_of_deviation(const struct tally *tally)
+{
+    float share = (float)tally->misses / (float)tally->seen;
+    double less = 0.5, deviation;
+
+    for (size_t r = 0; r < tally->draws; r++)
+        less += tally->drawn[r] < share ? 1.0 : tally->drawn[r] > share ? 0.0 : 0.5;
+    deviation = gsl_cdf_ugaussian_Pinv(less / (tally->draws + 1.0));
+    return deviation * deviation;
 }
 
 /*
@@ -940,7 +961,7 @@ static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
             replay->log_likelihood += weigh_together(seen, misses, expected, variance);
             if (fits == NULL)
                 continue;
-            fits[i].deviation += (misses - expected) * (misses - expected) / (seen * variance);
+            fits[i].deviation += square_of_deviation(tally);
             fits[i].varying += 1.0;
         }
     }
@@ -1026,7 +1047,7 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
 
 /*
  * How likely a load is by its excess: one that misses all levels that are replayed may miss as well
- * any number of those behind, and a few do otherwise than is sure.
+ * any number of those behind, that which is likeliest, and a few do otherwise than is sure.
  */
 static void tabulate(const struct replay *replay, const struct pb_tlb_level *levels, size_t count,
                      size_t kind)
@@ -1038,11 +1059,9 @@ static void tabulate(const struct replay *replay, const struct pb_tlb_level *lev
     pb_tlb_tabulate(replay->evidence, kind, one);
     for (size_t i = 0; i <= count; i++) {
         size_t missed = i < replay->count ? i : replay->count;
-        double times = i < replay->count ? 1.0 : 1.0 + (double)count - (double)replay->count;
 
         for (int row = 0; row < PB_TLB_ROWS; row++)
-            densities->of[missed][row] +=
-                (float)(one[pb_tlb_row(row - PB_TLB_BELOW - step)] / times);
+            densities->of[missed][row] += one[pb_tlb_row(row - PB_TLB_BELOW - step)];
         step += i < count ? levels[i].penalty_cycles : 0.0;
     }
     for (size_t i = 0; i <= replay->count; i++)
