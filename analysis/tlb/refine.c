@@ -702,7 +702,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     climb.status = check(evidence, levels, err);
     if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
         improve(&climb, levels);
-    while (again && climb.status == PB_OK && worst_misfit(levels) > PB_TLB_SETTLED) {
+    while (again && climb.status == PB_OK && worst_misfit(levels) > 0.0) {
         struct pb_tlb_levels other;
         double score;
 
