@@ -296,14 +296,14 @@ static size_t count_multiples(const struct places *places, uint64_t line)
 }
 
 /*
- * Where too few places show the line: by passes of longer strides alone, or not at all. What is
- * prefetched hides misses of any line.
+ * Where too few places show the line: by passes of longer strides alone, or not at all. A pass
+ * lacks no line that is shorter than its stride; what is prefetched hides misses of any line.
  */
-static void state_line_of_strides(struct pb_parameter *answer, size_t places, uint64_t shortest,
-                                  uint64_t bound, bool is_prefetched)
+static void state_line_of_strides(struct pb_parameter *answer, size_t places, uint64_t sector,
+                                  uint64_t shortest, uint64_t bound, bool is_prefetched)
 {
     double longest = (double)bound / 2.0;
-    struct pb_estimate line = {longest, (double)shortest, is_prefetched ? PB_LINE_MAX : longest};
+    struct pb_estimate line = {longest, (double)sector, is_prefetched ? PB_LINE_MAX : longest};
 
     if (bound > shortest)
         pb_parameter_set_number(answer, line, 0.5,
@@ -375,7 +375,8 @@ enum pb_status pb_line_infer(const struct pb_cache_chases *chases,
         status = list_lines(&evidence, &places, shortest, &lines, &bound, err);
     line = lines.count > 0 ? lines.items[0].geometry.line_bytes : 0;
     if (status == PB_OK && (places.count <= PB_FEW || line == 0))
-        state_line_of_strides(answer, places.count, shortest, bound, evidence.is_prefetched);
+        state_line_of_strides(answer, places.count, sector, shortest, bound,
+                              evidence.is_prefetched);
     else if (status == PB_OK)
         state_line_of_places(
             answer, &lines, &places, sector,

@@ -210,6 +210,27 @@ static void test_line__strides_exclude_none_that_a_prefetch_hides(void **state)
     device_clear(&device);
 }
 
+/* Both lines of 128 bytes of a pair are of one set: loads of every second one find room. */
+static void test_line__strides_say_nothing_of_shorter_ones(void **state)
+{
+    static const struct synthetic_cache paired = {128, 64, 256, 32, 4, false, 96, 351};
+    struct synthetic_noise noise = clean;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_line")->series;
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
+    for (unsigned i = 0; i < 3; i++)
+        synthetic_chase(series, &paired, &noise, "global_cg", "stride", 32768, (uint64_t)64 << i, 2,
+                        false);
+    record_passes(&device);
+    device_infer(&device);
+    assert_value(&device, "l2", "line_bytes", 128.0);
+    assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].low, 32, 0);
+    device_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_line__shorter_than_all_strides_it_is_open),
         cmocka_unit_test(test_line__spikes_that_look_like_misses_leave_it_open),
         cmocka_unit_test(test_line__strides_exclude_none_that_a_prefetch_hides),
+        cmocka_unit_test(test_line__strides_say_nothing_of_shorter_ones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
