@@ -122,6 +122,38 @@ static void test_line__shorter_than_all_strides_it_is_open(void **state)
     assert_line(3, 64, 32, 256);
 }
 
+/* Passes in which both lines of 128 bytes of 40 pairs miss. */
+static void test_line__that_comes_in_pairs_may_be_of_either_length(void **state)
+{
+    enum { LOADS = 2048, PAIR = 8 };
+    static uint32_t latency[LOADS];
+    static uint64_t index[LOADS];
+    struct synthetic_noise noise = clean;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_line")->series;
+    struct pb_point point = {.path = "global_cg",
+                             .mode = "traced",
+                             .phase = "overflow",
+                             .footprint_bytes = 65536,
+                             .stride_bytes = 32,
+                             .count = LOADS,
+                             .overhead_cycles = clean.overhead_cycles};
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
+    for (size_t i = 0; i < LOADS; i++) {
+        index[i] = 32 * i;
+        latency[i] = (i / PAIR % 3 == 0 ? 351 : 96) + clean.overhead_cycles;
+    }
+    for (point.repeat = 0; point.repeat < 4; point.repeat++)
+        assert_int_equal(pb_series_append(series, &point, latency, index, NULL), PB_OK);
+    device_infer(&device);
+    assert_value(&device, "l2", "line_bytes", 128.0);
+    assert_float_equal(device_parameter(&device, "l2", "line_bytes")->numbers[0].high, 256, 0);
+    device_clear(&device);
+}
+
 /* A pass over the first loads of sectors of 32 bytes; every 20th of those that hold misses. */
 static void add_sectors(struct pb_series *series, const char *phase, bool is_backward,
                         uint32_t sectors, uint32_t words, uint32_t from, uint32_t period)
@@ -241,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_line__spikes_that_look_like_misses_leave_it_open),
         cmocka_unit_test(test_line__strides_exclude_none_that_a_prefetch_hides),
         cmocka_unit_test(test_line__strides_say_nothing_of_shorter_ones),
+        cmocka_unit_test(test_line__that_comes_in_pairs_may_be_of_either_length),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
