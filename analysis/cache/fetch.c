@@ -1,6 +1,7 @@
 /* Sector and prefetch by the likelihood of two cold passes; see fetch.h. */
 #include "analysis/cache/fetch.h"
 
+#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
 #include "analysis/cache/geometry.h"
@@ -97,6 +98,15 @@ static size_t count_back(const struct pb_cache_level *level)
     return misses;
 }
 
+/*
+ * Log likelihood of so many of some at a share that may be any: of sectors that should be absent
+ * others may have been left by earlier loads (a constant cache cannot be emptied).
+ */
+static double log_of_any_share(size_t some, size_t all)
+{
+    return gsl_sf_lnbeta((double)some + 1.0, (double)(all - some) + 1.0);
+}
+
 struct pb_fetch pb_fetch_find(const struct pb_cache_level *level)
 {
     struct pb_fetch fetch = {.sector_bytes = 0};
@@ -115,7 +125,7 @@ struct pb_fetch pb_fetch_find(const struct pb_cache_level *level)
                 continue;
             compare(level, "cold", sector, prefetch, &all);
             compare(level, "backward", sector, prefetch, &all);
-            likelihood = pb_geometry_log_noise(all.misses_wrong, all.misses) +
+            likelihood = log_of_any_share(all.misses_wrong, all.misses) +
                          pb_geometry_log_noise(all.hits_wrong, all.hits) +
                          (prefetches ? log(PB_EXCEPTION) : 0.0);
             sum = likelihood > best ? sum * exp(best - likelihood) + 1.0

@@ -205,6 +205,23 @@ static void test_line__misses_that_a_prefetch_hides_exclude_no_line(void **state
     device_clear(&device);
 }
 
+/* Of a cache that was not empty most sectors are there: those that miss show their length. */
+static void test_line__sectors_that_were_there_before_say_nothing(void **state)
+{
+    struct synthetic_noise noise = clean;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l2_line")->series;
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_cg", "reference", 96, 512);
+    synthetic_constant(series, &noise, "global_cg", "miss", 351, 512);
+    add_sectors(series, "cold", false, 160, 4, 120, 1);
+    add_sectors(series, "backward", true, 160, 4, 120, 1);
+    device_infer(&device);
+    assert_value(&device, "l2", "fetch_bytes", 32.0);
+    device_clear(&device);
+}
+
 /* Passes over ever more of the cache, none of them traced. */
 static void record_passes(struct device *device)
 {
@@ -269,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_line__all_miss_and_all_strides_overflow_is_no_line),
         cmocka_unit_test(test_line__few_places_without_a_bound_are_no_line),
         cmocka_unit_test(test_line__misses_that_a_prefetch_hides_exclude_no_line),
+        cmocka_unit_test(test_line__sectors_that_were_there_before_say_nothing),
         cmocka_unit_test(test_line__shorter_than_all_strides_it_is_open),
         cmocka_unit_test(test_line__spikes_that_look_like_misses_leave_it_open),
         cmocka_unit_test(test_line__strides_exclude_none_that_a_prefetch_hides),
