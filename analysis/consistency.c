@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/cache/geometry.h"
 #include "analysis/confidence.h"
 #include "analysis/constants.h"
 #include "analysis/reason.h"
@@ -210,13 +211,12 @@ static void late_full_miss(struct device *device)
     for (size_t i = 0; i < CACHES; i++) {
         struct pb_parameter *full = stated(device, caches[i], "full_miss_bytes");
         const struct pb_parameter *line = stated(device, caches[i], "line_bytes");
-        double bytes = line == NULL ? 0.0 : line->numbers[0].high;
+        double bytes = line == NULL ? PB_LINE_MAX : line->numbers[0].high;
 
         if (full == NULL)
             continue;
-        if (bytes > 0.0)
-            widen(device, full, ceil(full->numbers[0].value / bytes) * bytes,
-                  "the last line may be touched in part");
+        widen(device, full, ceil(full->numbers[0].value / bytes) * bytes,
+              "the last line may be touched in part");
         if (prefetched_bytes(device, caches[i]) > 0.0)
             widen(device, full, 2.0 * number(device, caches[i], "size_bytes"),
                   "prefetched lines hide misses; twice the size is too much for any sets");

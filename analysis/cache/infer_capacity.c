@@ -272,7 +272,7 @@ static void state_size(const struct pb_case *at, const struct edge *edge)
         pb_parameter_set_number(
             all_miss,
             (struct pb_estimate){(double)onset->full_bytes, fits + (double)onset->stride_bytes,
-                                 (double)onset->full_bytes},
+                                 (double)onset->full_most_bytes},
             onset->posterior * 0.5,
             "the smallest footprint from which on the share of misses no longer grows");
     else

@@ -165,44 +165,72 @@ static void count_agreement(const struct pb_sweep_point *points, size_t count, s
     }
 }
 
+/* A share is off by one miss of the pass, whose last line need not be whole; a pass's by its noise.
+ */
+static double noise_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
+{
+    double one_miss = (double)point->stride_bytes / (double)point->footprint_bytes;
+
+    return pb_sweep_is_pass(point)
+               ? fmax(one_miss, model->pass_noise_cycles / model->miss_penalty_cycles)
+               : one_miss;
+}
+
 /*
  * How far the share of one point may lie from that of its plateau: in part of it, since of a stride
- * shorter than the line or behind a prefetcher few loads miss even there; but by one miss of the
- * pass, whose last line need not be whole, and of passes by their noise.
+ * shorter than the line or behind a prefetcher few loads miss even there; but by its noise.
  */
 static double tolerance_of(const struct pb_sweep_point *point, const struct pb_sweep_point *plateau,
                            const struct pb_sweep_model *model)
 {
-    double one_miss = (double)point->stride_bytes / (double)point->footprint_bytes;
-    double noise =
-        pb_sweep_is_pass(point) ? model->pass_noise_cycles / model->miss_penalty_cycles : 0.0;
-
     return fmin(PB_ALIKE_SHARE,
-                fmax(fmax(PB_ALIKE_SHARE * pb_sweep_share(plateau, model), one_miss), noise));
+                fmax(PB_ALIKE_SHARE * pb_sweep_share(plateau, model), noise_of(point, model)));
 }
 
-/*
- * The first footprint of those at the end that hold one share of misses, by traces or by passes; 0:
- * it still grows. Nothing more can miss there.
+/* What it may be too small by chance: where all behind it are larger than that, misses still grow.
  */
-static uint64_t plateau_start(const struct pb_sweep_point *points, size_t count,
-                              const struct pb_sweep_model *model, bool passes)
+static double chance_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
+{
+    double misses = (double)point->tally.misses, hits = (double)point->tally.accesses - misses;
+    double counted =
+        pb_sweep_is_pass(point) ? 0.0 : PB_SIGMAS * sqrt(misses * hits / pow(misses + hits, 3.0));
+
+    return fmax(noise_of(point, model), counted);
+}
+
+/* The end of a sweep that holds one share of misses, by traces or by passes. */
+struct plateau {
+    uint64_t start; /* its first footprint; 0: there is none, misses still grow */
+    uint64_t most;  /* the first one at which nothing shows that they do */
+};
+
+/* Nothing more can miss there. Where the last one of its kind still grew, the next bounds it. */
+static struct plateau find_plateau_of(const struct pb_sweep_point *points, size_t count,
+                                      const struct pb_sweep_model *model, bool passes)
 {
     const struct pb_sweep_point *last = NULL;
-    uint64_t start = 0;
+    struct plateau plateau = {0, 0};
+    double least_behind = INFINITY;
 
     for (size_t i = count; i-- > 0;) {
         double share = pb_sweep_share(&points[i], model);
 
         if (pb_sweep_is_pass(&points[i]) != passes)
             continue;
-        if (last == NULL)
+        if (last == NULL) {
             last = &points[i];
+            plateau.most = points[i + 1 < count ? i + 1 : i].footprint_bytes;
+        }
         if (fabs(share - pb_sweep_share(last, model)) > tolerance_of(&points[i], last, model))
             break;
-        start = points[i].footprint_bytes;
+        plateau.start = points[i].footprint_bytes;
+        if (share + chance_of(&points[i], model) >= least_behind)
+            plateau.most = plateau.start;
+        least_behind = fmin(least_behind, share);
     }
-    return last == NULL || start == last->footprint_bytes ? 0 : start;
+    if (last != NULL && plateau.start == last->footprint_bytes)
+        plateau.start = 0;
+    return plateau;
 }
 
 /* Does anything behind the last trace miss more than it? Then traces end before the rise does. */
@@ -223,12 +251,12 @@ static bool rises_behind_traces(const struct pb_sweep_point *points, size_t coun
 static void find_plateau(const struct pb_sweep_point *points, size_t count, size_t cut,
                          const struct pb_sweep_model *model, struct pb_onset *onset)
 {
-    uint64_t by_traces = plateau_start(points + cut, count - cut, model, false);
-    uint64_t by_passes = plateau_start(points + cut, count - cut, model, true);
+    struct plateau plateau = find_plateau_of(points + cut, count - cut, model, false);
 
-    if (rises_behind_traces(points + cut, count - cut, model))
-        by_traces = 0;
-    onset->full_bytes = by_traces > 0 ? by_traces : by_passes;
+    if (plateau.start == 0 || rises_behind_traces(points + cut, count - cut, model))
+        plateau = find_plateau_of(points + cut, count - cut, model, true);
+    onset->full_bytes = plateau.start;
+    onset->full_most_bytes = plateau.most;
 }
 
 /*

@@ -21,6 +21,7 @@ struct pb_onset {
     uint64_t stride_bytes;            /* of the sweep there */
     uint64_t least_bytes, most_bytes; /* where it may be as well: shares of 1% and more */
     uint64_t full_bytes; /* first footprint of the plateau where nothing more can miss; 0: none */
+    uint64_t full_most_bytes; /* behind that one nothing shows that misses still grow */
     uint64_t half_bytes; /* where half of a sampled chase's loads miss, interpolated; 0: not seen */
     double posterior;    /* 0 … 1, of this cut */
     size_t agreeing, seen; /* points that on their own side with the cut */

@@ -135,6 +135,23 @@ static void put_lru(struct pb_parameters *set, double full)
     put(set, "l1", "full_miss_bytes", full);
 }
 
+/* A line that is not known may be long: the footprint may end anywhere in it. */
+static void test_consistency__full_misses_end_with_a_line(void **state)
+{
+    struct pb_parameters set = {0};
+
+    (void)state;
+    put(&set, "l1", "full_miss_bytes", 4128);
+    apply(&set);
+    assert_interval(&set, "l1", "full_miss_bytes", 4128, 4128, 5120);
+    pb_parameters_clear(&set);
+    put(&set, "l1", "full_miss_bytes", 4128);
+    put(&set, "l1", "line_bytes", 128);
+    apply(&set);
+    assert_interval(&set, "l1", "full_miss_bytes", 4128, 4128, 4224);
+    pb_parameters_clear(&set);
+}
+
 static void test_consistency__full_misses_follow_from_the_sets(void **state)
 {
     struct pb_parameters set = {0};
@@ -173,6 +190,8 @@ static void test_consistency__a_sweep_bounds_full_misses(void **state)
         put(&set, i == 0 ? "l1" : "l2", "prefetch_bytes", 256);
         put(&set, "l1", "size_bytes", 4096);
         put(&set, "l1", "full_miss_bytes", 4352);
+        put(&set, "l1", "line_bytes", 128);
+        put(&set, "texture", "line_bytes", 128);
         put(&set, "texture", "size_bytes", 4096);
         put(&set, "texture", "full_miss_bytes", 4352);
         declare(&set, "texture", "same_cache_as");
@@ -497,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_consistency__an_edge_without_evidence_is_none),
         cmocka_unit_test(test_consistency__an_interval_is_not_widened_to_no_number),
         cmocka_unit_test(test_consistency__a_size_has_whole_lines),
+        cmocka_unit_test(test_consistency__full_misses_end_with_a_line),
         cmocka_unit_test(test_consistency__full_misses_follow_from_the_sets),
         cmocka_unit_test(test_consistency__a_sweep_bounds_full_misses),
         cmocka_unit_test(test_consistency__line_that_is_known_bounds_what_is_hidden),

@@ -184,6 +184,25 @@ static void test_onset__alike_traces_at_the_edge_are_no_plateau(void **state)
     assert_int_equal(onset.full_bytes, 160 * LINE);
 }
 
+/* A pass that misses a little less than all longer ones do is no plateau yet. */
+static void test_onset__misses_that_still_grow_bound_the_plateau(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    for (uint64_t lines = 240; lines <= 256; lines++)
+        add_pass(&sweep, lines, 0.0);
+    add_pass(&sweep, 300, 0.7);
+    add_pass(&sweep, 316, 0.992);
+    for (uint64_t lines = 340; lines <= 400; lines += 20)
+        add_pass(&sweep, lines, 1.0);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.full_bytes, 316 * LINE);
+    assert_int_equal(onset.full_most_bytes, 340 * LINE);
+}
+
 static void test_onset__flat_curve_is_not_found(void **state)
 {
     struct pb_error err = PB_ERROR_INIT;
@@ -310,6 +329,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onset__lru_knee_is_exact_and_full_is_seen),
+        cmocka_unit_test(test_onset__misses_that_still_grow_bound_the_plateau),
         cmocka_unit_test(test_onset__a_single_miss_a_pass_is_enough),
         cmocka_unit_test(test_onset__few_misses_are_enough_where_each_brings_in_many_lines),
         cmocka_unit_test(test_onset__a_disturbed_point_does_not_move_it),
