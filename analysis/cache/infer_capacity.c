@@ -110,15 +110,17 @@ static enum pb_status read_sweep(const struct cache *cache, uint64_t carveout_by
 
 /*
  * Passes that fit, and how they scatter: those of the smallest quarter of the sweep's footprints,
- * and the reference where it is no slower. One that is was no reference: its array, of a part of
- * what the driver states, did not fit.
+ * which lie closest where misses begin, up to a quarter of the largest; and the reference where it
+ * is no slower. One that is was no reference: its array, of a part of what the driver states, did
+ * not fit.
  */
 static void find_passes_that_fit(const struct sweep *sweep, double reference,
                                  struct pb_sweep_model *model)
 {
     double low = INFINITY, high = -INFINITY;
+    uint64_t most = sweep->count > 0 ? sweep->points[sweep->count - 1].footprint_bytes / 4 : 0;
 
-    for (size_t i = 0; i < sweep->count / 4; i++) {
+    for (size_t i = 0; i < sweep->count / 4 && sweep->points[i].footprint_bytes <= most; i++) {
         double pass = sweep->points[i].pass_cycles;
 
         low = fmin(low, pass); /* both skip what is no pass */
