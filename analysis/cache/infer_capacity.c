@@ -29,7 +29,8 @@
 struct cache {
     struct pb_cache_level level;
     struct pb_latency_estimate hit, miss;
-    const struct pb_parameters *tlbs; /* passes of which some miss say nothing; NULL: all count */
+    const struct pb_parameters *tlbs; /* loads may miss some of them; NULL: they miss none */
+    double slowest_hit;               /* no hit takes longer, whatever it misses of those */
 };
 
 /* All sweep points of one carve-out: a unified L1 is smaller while shared memory records. */
@@ -74,14 +75,20 @@ static bool read_point(const struct cache *cache, const struct pb_point *point,
                        struct pb_sweep_point *sweep_out)
 {
     struct pb_accesses accesses = pb_point_accesses(cache->level.series, point);
-    double bytes = (double)point->footprint_bytes;
+    struct pb_classes classes = cache->level.classes;
+    double bytes = (double)point->footprint_bytes, cost = 0.0;
 
+    if (cache->tlbs != NULL) {
+        cost = cost_of_short_levels(cache->tlbs, bytes);
+        classes.miss.low =
+            fmax(classes.miss.low, fmin(classes.hit.high + cost, cache->slowest_hit));
+    }
     *sweep_out = (struct pb_sweep_point){.footprint_bytes = point->footprint_bytes,
                                          .stride_bytes = point->stride_bytes,
                                          .pass_cycles = pb_point_average(point)};
     if (pb_sweep_is_pass(sweep_out))
-        return cache->tlbs == NULL || cost_of_short_levels(cache->tlbs, bytes) == 0.0;
-    sweep_out->tally = pb_classes_count(&cache->level.classes, &accesses);
+        return cost == 0.0;
+    sweep_out->tally = pb_classes_count(&classes, &accesses);
     sweep_out->in_pieces = point->window < accesses.count;
     sweep_out->coverage =
         fmin(1.0, (double)accesses.count / ceil(bytes / (double)point->stride_bytes));
@@ -494,9 +501,10 @@ static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_
     if (size->kind != PB_VALUE_NUMBER ||
         !isnan(pb_parameters_number(at->parameters, "l2", "set_count")))
         return PB_OK;
-    /* by traces, and by passes that the TLB reaches over */
+    /* by traces, each with the levels that it misses, and by passes that the TLB reaches over */
     cache->level.classes.miss.low = hit_most;
     cache->tlbs = at->parameters;
+    cache->slowest_hit = dram->numbers[0].low - PB_ALIKE_CYCLES;
     status = estimate_misses(cache, err);
     if (status == PB_OK)
         status = find_edge_beside(cache, edge->carveout_bytes, &sure, err);
