@@ -3,7 +3,8 @@
  * lines of one set (replacement.h), and how often each way was the victim.
  *
  * way_eviction_probabilities is a list by way, in the order in which an empty set fills; shares of
- * all victims with 95% intervals (Jeffreys). It is stated for random and weighted policies.
+ * all victims with 95% intervals (Jeffreys), wider where chases differ by more. It is stated for
+ * random and weighted policies.
  *
  * Limit: with two ways, lru and plru are the same; it is then called lru.
  *
@@ -79,10 +80,13 @@ static void state_probabilities(struct pb_parameter *answer, const struct pb_rep
         return;
     }
     for (uint32_t way = 0; way < ways; way++) {
-        double hits = (double)fit->victims[way], draws = (double)fit->draws;
+        double hits = (double)fit->victims[way], draws = (double)fit->draws, share = hits / draws;
+        double by_trace = PB_SIGMAS * pb_replacement_deviation(fit, way);
 
-        shares[way].value = hits / draws;
+        shares[way].value = share;
         pb_share_interval(hits, draws, &shares[way].low, &shares[way].high);
+        shares[way].low = fmin(shares[way].low, fmax(0.0, share - by_trace));
+        shares[way].high = fmax(shares[way].high, fmin(1.0, share + by_trace));
     }
     pb_parameter_set_list(answer, shares, ways, confidence,
                           "shares of %zu evictions by way, in the order of filling", fit->draws);

@@ -254,6 +254,30 @@ static double log_draws(const size_t *victims, uint32_t ways, bool weighted)
     return sum + gsl_sf_lngamma(ways) - gsl_sf_lngamma(draws + ways);
 }
 
+static void add_victims(const size_t *victims, uint32_t ways, struct pb_replacement *fit)
+{
+    size_t draws = 0;
+
+    for (uint32_t way = 0; way < ways; way++)
+        draws += victims[way];
+    for (uint32_t way = 0; way < ways; way++) {
+        fit->victims[way] += victims[way];
+        fit->squares[way] += (double)victims[way] * (double)victims[way];
+        fit->products[way] += (double)victims[way] * (double)draws;
+    }
+    fit->draws += draws;
+    fit->draws_squared += (double)draws * (double)draws;
+}
+
+double pb_replacement_deviation(const struct pb_replacement *fit, uint32_t way)
+{
+    double draws = (double)fit->draws, share = (double)fit->victims[way] / draws;
+    double sum =
+        fit->squares[way] - 2.0 * share * fit->products[way] + share * share * fit->draws_squared;
+
+    return sqrt(fmax(0.0, sum)) / draws;
+}
+
 /*
  * Likelihoods of one trace; a drawn victim counts as even odds here, weights need all traces. What
  * lies behind the end of the trace of victims says nothing of them: it is as likely as under the
@@ -284,10 +308,7 @@ static void fit_trace(const struct pb_set_trace *trace, uint32_t ways, struct tr
         fit->log_likelihood[policy] += own[policy];
     own[PB_POLICY_RANDOM] += log_draws(victims, ways, false);
     own[PB_POLICY_WEIGHTED] += log_draws(victims, ways, false);
-    for (uint32_t way = 0; way < ways; way++) {
-        fit->victims[way] += victims[way];
-        fit->draws += victims[way];
-    }
+    add_victims(victims, ways, fit);
     for (int policy = 0; policy < PB_POLICY_COUNT; policy++)
         best = fmax(best, own[policy]);
     for (int policy = 0; policy < PB_POLICY_COUNT; policy++)

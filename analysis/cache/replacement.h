@@ -48,7 +48,15 @@ struct pb_replacement {
     size_t traces, accesses;
     size_t mispredicted[PB_POLICY_COUNT]; /* accesses that a policy without chance mispredicts */
     size_t victims[PB_WAYS_MAX], draws;   /* of each way, and their sum */
+    double squares[PB_WAYS_MAX], products[PB_WAYS_MAX], draws_squared; /* of traces, summed:
+                                              victims^2, victims x draws, draws^2 */
 };
+
+/*
+ * The standard deviation of a way's share of the victims, by how much traces differ: an outlier
+ * that looks like a miss changes which way is which for the rest of its trace.
+ */
+double pb_replacement_deviation(const struct pb_replacement *fit, uint32_t way);
 
 /*
  * ways  1 … PB_WAYS_MAX

@@ -201,6 +201,34 @@ static void test_replacement_fit__counts_the_victims_of_each_way(void **state)
     assert_true(fabs((double)fit.victims[0] / (double)fit.draws - 0.5) < 0.1);
 }
 
+/* A hit that looks like a miss changes which way is which: shares of the chases differ then. */
+static void test_replacement_fit__outliers_widen_the_shares_of_ways(void **state)
+{
+    static struct chase chases[4];
+    struct pb_replacement fit;
+    double clean, deviation = 0.0, least = 1.0;
+
+    (void)state;
+    take_four(chases, PB_POLICY_WEIGHTED);
+    fit = fit_of(chases);
+    clean = (double)fit.victims[0] / (double)fit.draws;
+    assert_true(pb_replacement_deviation(&fit, 0) < 0.05);
+    for (size_t i = WAYS; i < 8 * WAYS; i++) {
+        enum pb_observed seen = chases[3].observed[i];
+        double share;
+
+        chases[3].observed[i] = PB_OBSERVED_MISS;
+        fit = fit_of(chases);
+        chases[3].observed[i] = seen;
+        share = (double)fit.victims[0] / (double)fit.draws;
+        if (share < least)
+            deviation = pb_replacement_deviation(&fit, 0);
+        least = fmin(least, share);
+    }
+    assert_true(least < clean - 0.05);
+    assert_true(least + 2.0 * deviation >= clean);
+}
+
 static void test_replacement_fit__noise_does_not_hide_lru(void **state)
 {
     static struct chase chases[4];
@@ -305,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_replacement_fit__distinguishes_every_policy),
         cmocka_unit_test(test_replacement_fit__counts_the_victims_of_each_way),
         cmocka_unit_test(test_replacement_fit__noise_does_not_hide_lru),
+        cmocka_unit_test(test_replacement_fit__outliers_widen_the_shares_of_ways),
         cmocka_unit_test(test_replacement_fit__as_many_lines_as_ways_say_nothing),
         cmocka_unit_test(test_set_chases__lines_that_never_miss_again_are_of_other_sets),
         cmocka_unit_test(test_set_chases__where_all_miss_again_none_is_left_out),
