@@ -39,6 +39,12 @@ struct overflow {
     uint32_t before; /* so many recorded units are looked up by then */
 };
 
+/* Bits in which two entries of one set differ, and how often they were seen to. */
+struct difference {
+    uint64_t bits;
+    size_t times;
+};
+
 /* Room for scoring, and what is scored. */
 struct scorer {
     struct pb_tlb_evidence *evidence;
@@ -51,10 +57,12 @@ struct scorer {
     double *by_ways;            /* [WAYS_MAX + 1] what all sets gain with so many ways each */
     struct overflow *overflows; /* [chases] of a set, so many, */
     size_t overflow_count;
-    double *sums;          /* and what its units gain with each */
-    uint32_t *onset_pages; /* [pages] predicted of one scan */
-    uint32_t *rank;        /* [pages] of the recorded units of a set, in its order */
-    uint16_t *links;       /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
+    double *sums;                   /* and what its units gain with each */
+    uint32_t *onset_pages;          /* [pages] predicted of one scan */
+    uint32_t *rank;                 /* [pages] of the recorded units of a set, in its order */
+    struct difference *differences; /* of pages that were seen to share a set, so many */
+    size_t difference_count;
+    uint16_t *links; /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
     struct pb_tlb_ranking *ranking;
     struct pb_room room; /* of all arrays */
 };
@@ -386,21 +394,19 @@ static void find_clear_onsets(struct scorer *scorer)
             scorer->clear_onsets[s][place] = clear_onset(scorer->evidence, s, place);
 }
 
-static int by_value(const void *a, const void *b)
+static int by_bits(const void *a, const void *b)
 {
-    const uint64_t *left = a, *right = b;
+    const struct difference *left = a, *right = b;
 
-    return (*left > *right) - (*left < *right);
+    return (left->bits > right->bits) - (left->bits < right->bits);
 }
 
-/* Adds what was seen more than once: a page whose first miss a spike hides is no evidence. */
-static void add_differences(uint64_t *differences, size_t count, struct pb_gf2_span *same)
+/* The most first. */
+static int by_times(const void *a, const void *b)
 {
-    qsort(differences, count, sizeof(*differences), by_value);
-    for (size_t i = 1; i < count; i++)
-        if (differences[i] == differences[i - 1] &&
-            (i == 1 || differences[i] != differences[i - 2]))
-            pb_gf2_add(same, differences[i]);
+    const struct difference *left = a, *right = b;
+
+    return left->times != right->times ? (left->times < right->times ? 1 : -1) : by_bits(a, b);
 }
 
 /*
@@ -437,23 +443,17 @@ static uint64_t entry_of(const struct scorer *scorer, size_t s, size_t page)
 }
 
 /*
- * Places that begin to miss with the page that was added share its set (N14 5.1). Tried are all
- * pages, or those alone of which that was seen: other address bits are then of no index.
- * PB_NO_MEMORY.
+ * Places that begin to miss with the page that was added share its set (N14 5.1): in what their
+ * entries differ, into scorer->differences. Tried are all pages, or those alone of which that was
+ * seen: other address bits are then of no index.
  */
-static enum pb_status learn(struct scorer *scorer, size_t s, bool seen_only,
-                            struct pb_gf2_span *tried, struct pb_gf2_span *same,
-                            struct pb_error *err)
+static void learn(struct scorer *scorer, size_t s, bool seen_only, struct pb_gf2_span *tried)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-    uint64_t *differences, first = 0, steps[64] = {0};
-    size_t count = 0;
+    uint64_t first = 0, steps[64] = {0};
 
     if (scan->stride_bytes < scorer->units.coverage_bytes)
-        return PB_OK;
-    differences = malloc((scan->place_count + 1) * sizeof(*differences));
-    if (differences == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu places", scan->place_count);
+        return;
     for (size_t page = 1; page < scan->page_count && !seen_only; page++) {
         uint64_t step = entry_of(scorer, s, page) ^ entry_of(scorer, s, page - 1);
         uint64_t *last = &steps[step == 0 ? 0 : 63 - __builtin_clzll(step)];
@@ -463,18 +463,34 @@ static enum pb_status learn(struct scorer *scorer, size_t s, bool seen_only,
     }
     for (size_t place = 0; place < scan->place_count; place++) {
         size_t added = find_cause(scorer, s, place);
+        uint64_t bits;
 
         if (added == SIZE_MAX)
             continue;
-        differences[count++] = entry_of(scorer, s, place) ^ entry_of(scorer, s, added);
+        bits = entry_of(scorer, s, place) ^ entry_of(scorer, s, added);
+        scorer->differences[scorer->difference_count++] = (struct difference){bits, 1};
         if (first == 0)
             first = entry_of(scorer, s, place);
         pb_gf2_add(tried, entry_of(scorer, s, place) ^ first);
         pb_gf2_add(tried, entry_of(scorer, s, added) ^ first);
     }
-    add_differences(differences, count, same);
-    free(differences);
-    return PB_OK;
+}
+
+/* What was seen most often first. */
+static void count_differences(struct scorer *scorer)
+{
+    struct difference *differences = scorer->differences;
+    size_t count = 0;
+
+    qsort(differences, scorer->difference_count, sizeof(*differences), by_bits);
+    for (size_t i = 0; i < scorer->difference_count; i++) {
+        if (count > 0 && differences[i].bits == differences[count - 1].bits)
+            differences[count - 1].times++;
+        else
+            differences[count++] = differences[i];
+    }
+    qsort(differences, count, sizeof(*differences), by_times);
+    scorer->difference_count = count;
 }
 
 struct pb_tlb_structure pb_tlb_halve(const struct pb_tlb_structure *index, size_t i, size_t j)
@@ -534,36 +550,64 @@ static double coarsen(struct scorer *scorer, struct pb_tlb_structure index, doub
 }
 
 /*
+ * The best index, of those the one with the fewest sets, that maps what was seen at least so often
+ * to one set: a page whose first miss a spike hides is seen with another set, but not as often.
+ * Returns what the best gains; 0: there is none.
+ */
+static double best_index(struct scorer *scorer, const struct pb_gf2_span *tried,
+                         struct pb_tlb_structure *index_out)
+{
+    const struct difference *differences = scorer->differences;
+    struct pb_gf2_span same = {.rank = 0};
+    double most = 0.0;
+
+    for (size_t i = 0; i < scorer->difference_count; i++) {
+        struct pb_tlb_structure index = {.resolved = pb_gf2_resolved(tried)};
+        uint64_t masks[64];
+        double gain;
+        bool is_other = pb_gf2_add(&same, differences[i].bits);
+
+        while (i + 1 < scorer->difference_count && differences[i + 1].times == differences[i].times)
+            is_other |= pb_gf2_add(&same, differences[++i].bits);
+        if (!is_other || tried->rank > PB_TLB_PARITIES_MAX + same.rank)
+            continue;
+        if (tried->rank == same.rank)
+            break;
+        index.mask_count = pb_gf2_masks(tried, &same, masks);
+        index.set_count = (size_t)1 << index.mask_count;
+        memcpy(index.masks, masks, index.mask_count * sizeof(masks[0]));
+        gain = score_index(scorer, &index, most - PB_SAME_PREDICTION);
+        if (gain <= 0.0 || gain < most - PB_SAME_PREDICTION)
+            continue;
+        most = fmax(most, gain);
+        *index_out = index;
+    }
+    return most;
+}
+
+/*
  * Indexes of parities of address bits, from pages that begin to miss together: in plain memory, in
  * the block that is mapped again and again, or in both, whose arrays lie far apart.
  */
-static enum pb_status score_parities(struct scorer *scorer, double bound, struct pb_error *err)
+static void score_parities(struct scorer *scorer, double bound)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
     enum { SEEN, PLAIN, REMAPPED, BOTH, KINDS };
-    enum pb_status status = PB_OK;
     double gain = 0.0;
 
-    for (int kind = SEEN;
-         kind < KINDS && status == PB_OK && (kind <= PLAIN || gain < PB_TLB_EXPLAINED * bound);
+    for (int kind = SEEN; kind < KINDS && (kind <= PLAIN || gain < PB_TLB_EXPLAINED * bound);
          kind++) {
-        struct pb_gf2_span tried = {.rank = 0}, same = {.rank = 0};
-        struct pb_tlb_structure index = {.set_count = 1};
-        uint64_t masks[64];
+        struct pb_gf2_span tried = {.rank = 0};
+        struct pb_tlb_structure index;
 
-        for (size_t s = 0; s < scans->count && status == PB_OK; s++)
+        scorer->difference_count = 0;
+        for (size_t s = 0; s < scans->count; s++)
             if (kind == BOTH || (scans->items[s].remapped_bytes > 0) == (kind == REMAPPED))
-                status = learn(scorer, s, kind == SEEN, &tried, &same, err);
-        if (status != PB_OK || same.rank == 0 || tried.rank > PB_TLB_PARITIES_MAX + same.rank ||
-            tried.rank == same.rank)
-            continue;
-        index.mask_count = pb_gf2_masks(&tried, &same, masks);
-        index.set_count = (size_t)1 << index.mask_count;
-        index.resolved = pb_gf2_resolved(&tried);
-        memcpy(index.masks, masks, index.mask_count * sizeof(masks[0]));
-        gain = coarsen(scorer, index, bound);
+                learn(scorer, s, kind == SEEN, &tried);
+        count_differences(scorer);
+        if (best_index(scorer, &tried, &index) > 0.0)
+            gain = coarsen(scorer, index, bound);
     }
-    return status;
 }
 
 static void find_rests(struct scorer *scorer, uint32_t entry_count)
@@ -844,7 +888,7 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
     struct pb_room *room = &scorer->room;
-    size_t pages = 0, chases = 0;
+    size_t pages = 0, chases = 0, places = 0;
 
     scorer->units.items = pb_room_array(room, scans->count, sizeof(struct unit *));
     PB_ROOM_ARRAY(room, scorer->units.rests, scans->count);
@@ -855,6 +899,7 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
 
         pages = scan->page_count > pages ? scan->page_count : pages;
         chases = scan->chase_count > chases ? scan->chase_count : chases;
+        places += scan->place_count;
         PB_ROOM_ARRAY(room, scorer->units.items[s], scan->page_count);
         PB_ROOM_ARRAY(room, scorer->units.rests[s], scan->page_count + 1);
         PB_ROOM_ARRAY(room, scorer->clear_onsets[s], scan->place_count + 1);
@@ -867,6 +912,7 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     PB_ROOM_ARRAY(room, scorer->set_of, pages + 1);
     PB_ROOM_ARRAY(room, scorer->begin, ((size_t)1 << PB_TLB_PARITIES_MAX) + 2);
     PB_ROOM_ARRAY(room, scorer->by_ways, WAYS_MAX + 1);
+    PB_ROOM_ARRAY(room, scorer->differences, places + 1);
     PB_ROOM_ARRAY(room, scorer->links, (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
     return pb_room_status(room, err);
 }
@@ -1080,16 +1126,14 @@ static size_t score_one_sets(struct scorer *scorer, struct coverage coverages[CO
  * One set of every coverage; then sets of the best ones, or where one set explains all, of that one
  * alone: they may explain it as well.
  */
-static enum pb_status score_all(struct scorer *scorer, double bound, bool one_set,
-                                struct pb_error *err)
+static void score_all(struct scorer *scorer, double bound, bool one_set)
 {
     struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
-    enum pb_status status = PB_OK;
     size_t count = score_one_sets(scorer, coverages);
     bool is_enough;
 
     if (one_set)
-        return PB_OK;
+        return;
     find_clear_onsets(scorer);
     qsort(coverages, count, sizeof(coverages[0]), by_gain);
     is_enough = coverages[0].gain >= bound - PB_TLB_PARAMETER_PRICE;
@@ -1112,15 +1156,12 @@ static enum pb_status score_all(struct scorer *scorer, double bound, bool one_se
              entries--)
             score_unequal(scorer, entries);
         if (!is_explained(scorer))
-            status = score_parities(scorer, bound, err);
-        if (status != PB_OK || is_explained(scorer))
+            score_parities(scorer, bound);
+        if (is_explained(scorer))
             break;
     }
-    if (status == PB_OK) {
-        score_smaller(scorer);
-        find_all_open_bits(scorer);
-    }
-    return status;
+    score_smaller(scorer);
+    find_all_open_bits(scorer);
 }
 
 enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double least,
@@ -1138,7 +1179,7 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
         return PB_OK;
     status = open_scorer(&scorer, err);
     if (status == PB_OK)
-        status = score_all(&scorer, bound, one_set, err);
+        score_all(&scorer, bound, one_set);
     pb_room_clear(&scorer.room);
     return status;
 }
