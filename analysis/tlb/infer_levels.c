@@ -38,7 +38,8 @@ struct level {
     double step_cycles; /* with which it was found */
     struct pb_tlb_structure best;
     /* the best's, and what is as likely */
-    struct pb_estimate entries, coverage, reach, sets, ways;
+    struct pb_estimate entries, coverage, reach, sets;
+    struct pb_estimate ways[PB_LIST_MAX]; /* of equal sets, the first; else of each set */
     struct pb_estimate penalty;
     double confidence, coverage_confidence, sets_confidence; /* coverages, sets of all as likely */
     double reach_confidence;
@@ -86,6 +87,12 @@ static size_t choose(const struct pb_tlb_ranking *ranking)
     return best;
 }
 
+/* Of how many sets ways are stated: one where all are equal. */
+static size_t list_length(const struct pb_tlb_structure *structure)
+{
+    return structure->is_equal ? 1 : structure->set_count;
+}
+
 static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
 {
     const struct pb_tlb_structure *best;
@@ -101,7 +108,8 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
     level->coverage = (struct pb_estimate){coverage, coverage, coverage};
     level->reach = (struct pb_estimate){entries * coverage, entries * coverage, entries * coverage};
     level->sets = (struct pb_estimate){sets, sets, sets};
-    level->ways = (struct pb_estimate){best->ways[0], best->ways[0], best->ways[0]};
+    for (size_t set = 0; set < list_length(best); set++)
+        level->ways[set] = (struct pb_estimate){best->ways[set], best->ways[set], best->ways[set]};
     for (size_t i = 0; i < ranking->count; i++) {
         const struct pb_tlb_structure *here = &ranking->items[i];
         double count = pb_tlb_entry_count(here), odds = exp(here->score - best->score);
@@ -125,8 +133,11 @@ static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
               most * (double)here->coverage_bytes);
         widen(&level->coverage, (double)here->coverage_bytes, (double)here->coverage_bytes);
         widen(&level->sets, (double)here->set_count, (double)here->set_count);
-        if (here->is_equal)
-            widen(&level->ways, here->ways[0], here->ways_high);
+        for (size_t set = 0; set < list_length(best) && here->is_equal == best->is_equal &&
+                             list_length(here) == list_length(best);
+             set++)
+            widen(&level->ways[set], here->ways[set],
+                  here->is_equal ? here->ways_high : here->ways[set]);
     }
     if (level->coverage.low < coverage &&
         (best->set_count == 1 || best->mask_count > 0)) { /* sets of their own, or none, tell the
@@ -715,24 +726,21 @@ static const char *victims_of(const struct pb_tlb_structure *structure)
 static void state_ways(const struct pb_case *at, size_t i, const struct level *level)
 {
     const struct pb_tlb_structure *best = &level->best;
-    struct pb_estimate list[PB_LIST_MAX];
 
     if (best->victims != PB_TLB_LRU) {
-        pb_parameter_set_number(answer(at, i, "way_counts"), level->ways, level->sets_confidence,
+        pb_parameter_set_number(answer(at, i, "way_counts"), level->ways[0], level->sets_confidence,
                                 "%s: loads miss as often as with that many in a set",
                                 victims_of(best));
         return;
     }
     if (best->is_equal) {
-        pb_parameter_set_number(answer(at, i, "way_counts"), level->ways, level->sets_confidence,
+        pb_parameter_set_number(answer(at, i, "way_counts"), level->ways[0], level->sets_confidence,
                                 "LRU: sets that overflow miss as a whole; %.0f of %.0f loads as "
                                 "predicted",
                                 level->as_predicted, level->loads);
         return;
     }
-    for (size_t set = 0; set < best->set_count; set++)
-        list[set] = (struct pb_estimate){best->ways[set], best->ways[set], best->ways[set]};
-    pb_parameter_set_list(answer(at, i, "way_counts"), list, best->set_count,
+    pb_parameter_set_list(answer(at, i, "way_counts"), level->ways, best->set_count,
                           level->sets_confidence,
                           "LRU: sets that overflow miss as a whole, in the order of the entry's "
                           "number modulo %.0f; %.0f of %.0f loads as predicted",

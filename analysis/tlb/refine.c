@@ -32,7 +32,7 @@ static double price_of(const struct pb_tlb_structure *structure)
     if (structure->is_equal)
         return PB_TLB_PARAMETER_PRICE * parameters;
     return PB_TLB_PARAMETER_PRICE * (3.0 + (double)structure->set_count) +
-           structure->entry_count * log((double)structure->set_count);
+           (double)pb_tlb_count_undealt(structure) * log((double)structure->set_count);
 }
 
 /* Sets that entries come to in turn overflow together, with more than the level reaches. */
@@ -134,40 +134,21 @@ static bool try_level(struct climb *climb, size_t at, struct pb_tlb_level level)
     return try(climb, &levels);
 }
 
-/*
- * Other victims, and as many entries in other numbers of equal sets. Sets of unequal ways, which
- * may imitate any other policy, have to be likelier than equal ones of about as many entries.
- */
-static bool change_victims(struct climb *climb, size_t at, bool in_these_sets)
+/* Other victims, with nearly as many ways in the same sets. */
+static bool change_victims(struct climb *climb, size_t at, bool by_one)
 {
-    struct pb_tlb_level from = climb->best.items[at];
-    double entries = pb_tlb_entry_count(&from.structure);
-    uint32_t less = in_these_sets ? 1 : 3, more_ways = in_these_sets ? 1 : 4;
+    const struct pb_tlb_level from = climb->best.items[at];
+    uint32_t ways = from.structure.ways[0], less = by_one ? 1 : 3, more = by_one ? 1 : 4;
     bool better = false;
 
-    for (int victims = 0; victims < PB_TLB_VICTIMS; victims++) {
+    for (int victims = 0; victims < PB_TLB_VICTIMS && from.structure.is_equal; victims++) {
         struct pb_tlb_level level = from;
 
         level.structure.victims = (enum pb_tlb_victims)victims;
-        for (uint32_t ways = from.structure.ways[0] > less ? from.structure.ways[0] - less : 1;
-             ways <= from.structure.ways[0] + more_ways && from.structure.is_equal &&
-             level.structure.victims != from.structure.victims;
-             ways++) {
-            level.structure.ways[0] = ways;
+        for (uint32_t other = ways > less ? ways - less : 1;
+             other <= ways + more && level.structure.victims != from.structure.victims; other++) {
+            level.structure.ways[0] = other;
             better |= try_level(climb, at, level);
-        }
-        level.structure.is_equal = true;
-        if (from.structure.mask_count > 0 || (in_these_sets && from.structure.is_equal))
-            continue;
-        for (size_t sets = 1; sets <= 8; sets *= 2) {
-            if (from.structure.is_equal && sets == from.structure.set_count)
-                continue;
-            level.structure.set_count = sets;
-            for (int more = from.structure.is_equal ? 0 : -1; more <= !from.structure.is_equal;
-                 more++) {
-                level.structure.ways[0] = (uint32_t)(entries / (double)sets + 0.5 + more);
-                better |= try_level(climb, at, level);
-            }
         }
     }
     return better;
@@ -257,23 +238,69 @@ static bool change_shape(struct climb *climb, size_t at)
     return better;
 }
 
-/* About as many entries in any number of sets that entries come to in turn. */
+/*
+ * About as many entries in any number of equal sets that entries come to in turn, with any victims:
+ * sets of unequal ways may imitate others.
+ */
 static bool change_sets(struct climb *climb, size_t at)
 {
+    const struct pb_tlb_structure from = climb->best.items[at].structure;
     struct pb_tlb_level level = climb->best.items[at];
-    uint32_t entries = (uint32_t)pb_tlb_entry_count(&level.structure);
+    uint32_t entries = (uint32_t)pb_tlb_entry_count(&from), more = from.is_equal ? 0 : 1;
     bool better = false;
 
-    if (!level.structure.is_equal || level.structure.mask_count > 0)
-        return false;
-    for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN; sets++) {
-        level.structure.set_count = sets;
-        for (uint32_t ways = entries / sets; ways <= (entries + sets - 1) / sets; ways++) {
-            level.structure.ways[0] = ways;
-            better |= try_level(climb, at, level);
+    level.structure.is_equal = true;
+    for (int victims = 0; victims < PB_TLB_VICTIMS && from.mask_count == 0; victims++) {
+        level.structure.victims = (enum pb_tlb_victims)victims;
+        climb->left = PB_TLB_TRIALS;
+        for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN; sets++) {
+            level.structure.set_count = sets;
+            for (uint32_t ways = entries / sets; ways <= (entries + sets - 1) / sets + more;
+                 ways++) {
+                level.structure.ways[0] = ways;
+                better |= try_level(climb, at, level);
+            }
         }
     }
     return better;
+}
+
+/*
+ * Unequal sets that entries come to in turn, past those that are full: from equal ones on, ways of
+ * one set more, of another less, or both, as long as that is better. By all chases, since few leave
+ * the order open in which sets overflow.
+ */
+static bool move_ways(struct climb *climb, size_t at)
+{
+    const struct pb_tlb_structure *from = &climb->best.items[at].structure;
+    const size_t sets = from->set_count, pairs = (sets + 1) * (sets + 1);
+    struct climb other = *climb;
+    struct pb_tlb_levels levels = climb->best;
+    size_t since = 0;
+
+    if (from->victims != PB_TLB_LRU || from->mask_count > 0 || sets < 2 ||
+        sets > PB_TLB_SETS_IN_TURN || !pb_tlb_deal(&levels.items[at].structure))
+        return false;
+    start(&other, climb->effort, PB_TLB_TRIALS, &levels);
+    for (size_t k = 0; since < 2 * pairs; k = (k + 1) % (2 * pairs)) {
+        size_t less = k / 2 / (sets + 1), more = k / 2 % (sets + 1);
+        bool again = less != more;
+
+        since++;
+        while (again) {
+            struct pb_tlb_level level = other.best.items[at];
+
+            other.left = PB_TLB_TRIALS;
+            again = pb_tlb_move_ways(&level.structure, less, more, 1 + k % 2) &&
+                    try_level(&other, at, level);
+            since = again ? 0 : since;
+        }
+    }
+    climb->status = other.status;
+    if (other.score <= climb->score + 1.0)
+        return false;
+    *climb = other;
+    return true;
 }
 
 /* As many entries in half as many sets, by all parities but one. */
@@ -478,6 +505,8 @@ static void climb_ways(struct climb *climb, size_t first)
             continue;
         start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 4);
         climb_level(climb, i, true, PB_TLB_TRIALS / 4);
+        if (move_ways(climb, i))
+            climb_level(climb, i, true, PB_TLB_TRIALS / 4);
     }
     start(climb, effort, PB_TLB_TRIALS / 4, &climb->best);
     change_caches(climb);
@@ -803,6 +832,21 @@ static void add_sets(struct climb *climb, size_t at, struct pb_tlb_ranking *rank
     }
 }
 
+/* A way of an unequal set in another one. */
+static void add_moved_ways(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+{
+    const struct pb_tlb_structure *own = &climb->best.items[at].structure;
+
+    for (size_t less = 0; less < own->set_count; less++) {
+        for (size_t more = 0; more < own->set_count; more++) {
+            struct pb_tlb_structure other = *own;
+
+            if (less != more && pb_tlb_move_ways(&other, less, more, 1))
+                add_alike(climb, at, &other, ranking);
+        }
+    }
+}
+
 static void add_shapes(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
 {
     const struct pb_tlb_structure *own = &climb->best.items[at].structure;
@@ -835,10 +879,11 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
         add_alike(&climb, at, own, ranking);
     if (own->is_equal && own->mask_count == 0)
         add_shapes(&climb, at, ranking);
-    if (own->is_equal && climb.status == PB_OK) {
-        start(&climb, ways, 1, levels);
+    start(&climb, ways, 1, levels);
+    if (own->is_equal)
         add_ways(&climb, at, ranking);
-    }
+    else
+        add_moved_ways(&climb, at, ranking);
     for (size_t i = 1; i < ranking->count; i++)
         if (ranking->items[i].score > ranking->items[ranking->best].score)
             ranking->best = i;

@@ -505,6 +505,59 @@ struct pb_tlb_structure pb_tlb_halve(const struct pb_tlb_structure *index, size_
     return half;
 }
 
+/* The set of each entry where they come to sets of such ways in turn, past full ones. */
+static void deal(const struct pb_tlb_structure *structure, uint8_t set_at_out[PB_TLB_UNEQUAL_MAX])
+{
+    size_t dealt = 0;
+
+    for (uint32_t round = 0; dealt < structure->entry_count; round++)
+        for (size_t set = 0; set < structure->set_count; set++)
+            if (round < structure->ways[set])
+                set_at_out[dealt++] = (uint8_t)set;
+}
+
+bool pb_tlb_deal(struct pb_tlb_structure *structure)
+{
+    double entries = pb_tlb_entry_count(structure);
+
+    if (entries >= PB_TLB_UNEQUAL_MAX || structure->set_count > PB_LIST_MAX ||
+        entries < (double)structure->set_count)
+        return false;
+    structure->is_equal = false;
+    structure->entry_count = (uint32_t)entries;
+    memset(structure->ways, 0, sizeof(structure->ways));
+    for (size_t i = 0; i < structure->entry_count; i++)
+        structure->ways[i % structure->set_count]++;
+    deal(structure, structure->set_at);
+    return true;
+}
+
+bool pb_tlb_move_ways(struct pb_tlb_structure *structure, size_t less, size_t more, uint32_t ways)
+{
+    if (less < structure->set_count && structure->ways[less] <= ways)
+        return false;
+    if (less < structure->set_count)
+        structure->ways[less] -= ways;
+    if (more < structure->set_count)
+        structure->ways[more] += ways;
+    structure->entry_count = (uint32_t)pb_tlb_entry_count(structure);
+    if (structure->entry_count >= PB_TLB_UNEQUAL_MAX)
+        return false;
+    deal(structure, structure->set_at);
+    return true;
+}
+
+size_t pb_tlb_count_undealt(const struct pb_tlb_structure *structure)
+{
+    uint8_t set_at[PB_TLB_UNEQUAL_MAX];
+    size_t others = 0;
+
+    deal(structure, set_at);
+    for (size_t i = 0; i < structure->entry_count; i++)
+        others += set_at[i] != structure->set_at[i];
+    return others;
+}
+
 /* The best of the indexes with half as many sets, bits dropped before bits joined. */
 static struct pb_tlb_structure best_half(struct scorer *scorer,
                                          const struct pb_tlb_structure *index, double *gain_out)

@@ -95,6 +95,21 @@ size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry);
 struct pb_tlb_structure pb_tlb_halve(const struct pb_tlb_structure *index, size_t i, size_t j);
 
 /*
+ * Makes the sets of the structure unequal ones that entries come to in turn, past those that are
+ * full: as even as as many entries allow. False: they are too many.
+ */
+bool pb_tlb_deal(struct pb_tlb_structure *structure);
+
+/*
+ * So many ways less in one set, and more in another; set_count stands for none. False: that leaves
+ * none, or too many.
+ */
+bool pb_tlb_move_ways(struct pb_tlb_structure *structure, size_t less, size_t more, uint32_t ways);
+
+/* How many entries are in another set than if they came to the sets in turn, past full ones. */
+size_t pb_tlb_count_undealt(const struct pb_tlb_structure *structure);
+
+/*
  * Entries that cover less than those of the level before hit or miss with these, so that no chase
  * shows how much less. Memory is mapped by pages of 2 MiB where the level before covers as much.
  *
