@@ -430,18 +430,22 @@ static bool is_as_found(const struct climb *climb, size_t at)
            pb_tlb_entry_count(here) == pb_tlb_entry_count(found);
 }
 
-/* What a level may be behind others than those that it was found behind: proposed anew. */
-static void propose_again(struct climb *climb, size_t at)
+/*
+ * What a level may be behind others than those that it was found behind: proposed anew. Is any of
+ * that better?
+ */
+static bool propose_again(struct climb *climb, size_t at)
 {
     struct pb_tlb_evidence *evidence = climb->evidence;
     double cycles = climb->best.items[at].penalty_cycles;
     struct pb_tlb_ranking ranking;
+    bool better = false;
     size_t same = 0;
 
     while (same < at && is_as_found(climb, same))
         same++;
     if (same == at || climb->status != PB_OK)
-        return;
+        return false;
     climb->status = pb_tlb_adopt_all(evidence, climb->best.items, at, climb->err);
     evidence->position = at;
     if (climb->status == PB_OK) {
@@ -452,7 +456,8 @@ static void propose_again(struct climb *climb, size_t at)
         climb->status =
             pb_tlb_adopt_all(evidence, climb->found.items, climb->found.count, climb->err);
     for (size_t i = 0; climb->status == PB_OK && i < ranking.count; i++)
-        try_level(climb, at, (struct pb_tlb_level){ranking.items[i], cycles});
+        better |= try_level(climb, at, (struct pb_tlb_level){ranking.items[i], cycles});
+    return better;
 }
 
 /* Few chases may have left out those that speak for what the level was before. */
@@ -480,8 +485,10 @@ static void climb_levels(struct climb *climb, size_t first)
             const struct pb_tlb_level before = climb->best.items[i];
 
             start_levels(climb, i + 1, PB_TLB_TRIALS);
-            propose_again(climb, i);
-            scan_entries(climb, climb->best, i);
+            scan_entries(climb, climb->best, i); /* with its index, before others are proposed */
+            climb->left = PB_TLB_TRIALS;
+            if (propose_again(climb, i))
+                scan_entries(climb, climb->best, i);
             climb_level(climb, i, false, PB_TLB_TRIALS);
             confirm_level(climb, i, before);
         }
@@ -495,6 +502,36 @@ static void climb_levels(struct climb *climb, size_t first)
     }
 }
 
+double pb_tlb_misfit(const struct pb_tlb_fit *fit)
+{
+    double varying = fmax(fit->varying, 1.0);
+    double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, varying);
+
+    return fmax(fit->unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
+                (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);
+}
+
+static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
+                            struct pb_error *err)
+{
+    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS_OF_ALL, 0, 0};
+    double log_likelihood;
+
+    evidence->cache_share = levels->cache_share;
+    return pb_tlb_replay(evidence, levels->items, levels->count, &all, NULL, &log_likelihood,
+                         levels->fits, err);
+}
+
+/* Do loads miss the level as it predicts? */
+static bool fits(struct climb *climb, size_t at)
+{
+    struct pb_tlb_levels levels = climb->best;
+
+    climb->status =
+        climb->status == PB_OK ? check(climb->evidence, &levels, climb->err) : climb->status;
+    return climb->status != PB_OK || pb_tlb_misfit(&levels.fits[at]) <= PB_TLB_SETTLED;
+}
+
 /* Victims, ways, penalties and misses of caches, by all chases. */
 static void climb_ways(struct climb *climb, size_t first)
 {
@@ -505,7 +542,7 @@ static void climb_ways(struct climb *climb, size_t first)
             continue;
         start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 4);
         climb_level(climb, i, true, PB_TLB_TRIALS / 4);
-        if (move_ways(climb, i))
+        if (!fits(climb, i) && move_ways(climb, i))
             climb_level(climb, i, true, PB_TLB_TRIALS / 4);
     }
     start(climb, effort, PB_TLB_TRIALS / 4, &climb->best);
@@ -561,26 +598,6 @@ static bool insert_level(struct climb *climb)
     climb->best = other.best;
     climb->score = other.score;
     return other.best.count > from.count;
-}
-
-double pb_tlb_misfit(const struct pb_tlb_fit *fit)
-{
-    double varying = fmax(fit->varying, 1.0);
-    double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, varying);
-
-    return fmax(fit->unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
-                (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);
-}
-
-static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
-                            struct pb_error *err)
-{
-    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS_OF_ALL, 0, 0};
-    double log_likelihood;
-
-    evidence->cache_share = levels->cache_share;
-    return pb_tlb_replay(evidence, levels->items, levels->count, &all, NULL, &log_likelihood,
-                         levels->fits, err);
 }
 
 static double worst_misfit(const struct pb_tlb_levels *levels)
