@@ -30,7 +30,8 @@
 
 enum {
     CANDIDATES_MAX = 4, /* for the next level; the last is scratch */
-    LEAVES_MAX = 6      /* sets of levels that are compared */
+    LEAVES_MAX = 6,     /* sets of levels that are compared */
+    ROUNDS_MAX = 3      /* in which another structure is chosen */
 };
 
 /* A level that was found. */
@@ -68,20 +69,20 @@ static bool is_as_likely(const struct pb_tlb_ranking *ranking, size_t i)
 }
 
 /*
- * Of hypotheses that predict the same, that of the largest coverage, with the fewest sets: entries
- * that cover less would do as well where the level before hides them.
+ * Of hypotheses that predict the same, that of the largest coverage, with the fewest sets, and of
+ * these the first: entries that cover less would do as well where the level before hides them.
  */
 static size_t choose(const struct pb_tlb_ranking *ranking)
 {
     double most = ranking->items[ranking->best].score - 1e-3 - ranking->noise;
     size_t best = ranking->best;
 
-    for (size_t i = 0; i < ranking->count; i++) {
+    for (size_t i = ranking->count; i-- > 0;) {
         const struct pb_tlb_structure *here = &ranking->items[i], *chosen = &ranking->items[best];
 
         if (here->score >= most && (here->coverage_bytes > chosen->coverage_bytes ||
                                     (here->coverage_bytes == chosen->coverage_bytes &&
-                                     here->set_count < chosen->set_count)))
+                                     here->set_count <= chosen->set_count)))
             best = i;
     }
     return best;
@@ -559,17 +560,26 @@ static bool is_same(const struct pb_tlb_level *a, const struct level *b)
            here->set_count == there->set_count && here->ways[0] == there->ways[0];
 }
 
-/* What the accesses allow of a level beside what is likeliest of it, the others being known. */
-static enum pb_status bound_level(struct pb_tlb_evidence *evidence,
-                                  const struct pb_tlb_levels *likeliest, size_t at,
-                                  struct level *level, struct pb_error *err)
+/*
+ * What the accesses allow of a level beside what is likeliest of it, the others being known: what
+ * is next to it, and where another of these is chosen, what is next to that.
+ */
+static enum pb_status bound_level(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *likeliest,
+                                  size_t at, struct level *level, struct pb_error *err)
 {
     struct pb_tlb_ranking ranking;
-    enum pb_status status = pb_tlb_list_alike(evidence, likeliest, at, &ranking, err);
+    enum pb_status status = PB_OK;
+    size_t chosen = 1;
 
     *level = (struct level){.step_cycles = likeliest->items[at].penalty_cycles};
-    if (status == PB_OK)
-        summarise(&ranking, level);
+    for (size_t round = 0; round < ROUNDS_MAX && chosen != 0 && status == PB_OK; round++) {
+        status = pb_tlb_list_alike(evidence, likeliest, at, &ranking, err);
+        if (status != PB_OK)
+            return status;
+        chosen = choose(&ranking);
+        likeliest->items[at].structure = ranking.items[chosen];
+    }
+    summarise(&ranking, level);
     return status;
 }
 

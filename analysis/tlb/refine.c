@@ -864,6 +864,68 @@ static void add_moved_ways(struct climb *climb, size_t at, struct pb_tlb_ranking
     }
 }
 
+/* Bits in which the numbers of entries of a scan differ. */
+static uint64_t touched_bits(const struct pb_tlb_scans *scans, uint64_t coverage_bytes)
+{
+    uint64_t touched = 0;
+
+    for (size_t s = 0; s < scans->count; s++)
+        for (size_t page = 1; page < scans->items[s].page_count; page++)
+            touched |= pb_tlb_entry(&scans->items[s], page, coverage_bytes) ^
+                       pb_tlb_entry(&scans->items[s], 0, coverage_bytes);
+    return touched;
+}
+
+/* Sets in turn as parities, one for each bit. False: they are no power of two. */
+static bool name_parities(struct pb_tlb_structure *structure)
+{
+    while (structure->mask_count < PB_TLB_PARITIES_MAX &&
+           (size_t)1 << structure->mask_count < structure->set_count) {
+        structure->masks[structure->mask_count] = (uint64_t)1 << structure->mask_count;
+        structure->mask_count++;
+    }
+    structure->is_guessed = true;
+    return structure->set_count == (size_t)1 << structure->mask_count;
+}
+
+/*
+ * Indexes with another bit in one parity, with one parity more that has this bit alone, or with one
+ * less. Of bits that are the lowest of a parity it is known where they belong.
+ */
+static void add_parities(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+{
+    struct pb_tlb_structure own = climb->best.items[at].structure;
+    uint64_t touched = touched_bits(climb->evidence->scans, own.coverage_bytes);
+    bool is_in_turn = own.mask_count == 0;
+
+    if (own.set_count < 2 || !name_parities(&own))
+        return;
+    for (size_t i = 0; i < own.mask_count; i++)
+        touched &= ~(own.masks[i] & -own.masks[i]);
+    for (size_t i = 0; i < own.mask_count; i++) {
+        struct pb_tlb_structure half = pb_tlb_halve(&own, i, i);
+
+        half.ways[0] *= 2;
+        if (!is_in_turn)
+            add_alike(climb, at, &half, ranking);
+    }
+    for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1) {
+        for (size_t i = 0; i <= own.mask_count && (bit & touched) != 0; i++) {
+            struct pb_tlb_structure other = own;
+
+            if (i == PB_TLB_PARITIES_MAX)
+                break;
+            other.masks[i] ^= bit;
+            if (i == own.mask_count) {
+                other.masks[other.mask_count++] = bit;
+                other.set_count *= 2;
+                other.ways[0] = (other.ways[0] + 1) / 2;
+            }
+            add_alike(climb, at, &other, ranking);
+        }
+    }
+}
+
 static void add_shapes(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
 {
     const struct pb_tlb_structure *own = &climb->best.items[at].structure;
@@ -896,6 +958,8 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
         add_alike(&climb, at, own, ranking);
     if (own->is_equal && own->mask_count == 0)
         add_shapes(&climb, at, ranking);
+    if (own->is_equal && own->victims != PB_TLB_LRU)
+        add_parities(&climb, at, ranking);
     start(&climb, ways, 1, levels);
     if (own->is_equal)
         add_ways(&climb, at, ranking);

@@ -30,8 +30,8 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
                              struct pb_error *err);
 
 /*
- * Structures of a level that are nearly as likely as its own, with their scores; its own is the
- * best of them. PB_NO_MEMORY.
+ * Structures next to that of a level, with their scores: how much likelier they are than its own,
+ * which is the first. PB_NO_MEMORY.
  */
 enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
                                  const struct pb_tlb_levels *levels, size_t at,
