@@ -288,11 +288,15 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20002076          a small second level behind random victims
  * 20002014          a third level whose misses nearly all miss the second one, too
  * 20002226, 20002278 spikes that take as long as levels that answer next to nothing
+ * 9900310           two small levels, the second one behind random victims
+ * 9900317           misses of a cache, which a few of the chases misled about
+ * 9900339           levels behind one that is looked at, which may be anything
  * 9900003           a fourth cache, whose misses settle the level before it
  * 20002081          spikes alone and by twos, which make most of the places of lines
  * 9900049, 20002024 hits that lack their translation in L2's sweep, before its edge
  * 9900115           the same, where L2's edge is not seen
  * 9900065           misses that a third cache answers, and in longer chases DRAM most of
+ * 9900302           loads that miss more levels of TLBs in longer chases
  * 20002056          a latency that rises slowly up to the knee, in whole cycles
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
@@ -388,6 +392,10 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {9900115, "tlb_"},
                  {20002014, "tlb_"},
                  {20002076, "tlb_"},
+                 {9900310, "tlb_"},
+                 {9900317, "tlb_"},
+                 {9900339, "tlb_"},
+                 {9900302, "l2."},
                  {9900003, "tlb_"},
                  {20002226, "tlb_"},
                  {20002278, "tlb_"},
