@@ -667,7 +667,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
             return PB_OK;
         }
     }
-    if (scene->hints.fits_bytes > 0) /* passes that may fit need not miss */
+    if (size != NULL && size->kind == PB_VALUE_NUMBER) /* passes that may fit need not miss */
         scene->hints.fits_bytes = (uint64_t)size->numbers[0].high;
     status = at->recordings[0].outcome == PB_TEST_OK
                  ? pb_line_infer(&scene->chases, &scene->hints, &scene->background,
