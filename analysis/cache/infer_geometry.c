@@ -164,7 +164,7 @@ static size_t count_explained(const struct pb_geometry_fit *fit, size_t misses, 
 /*
  * An L1 that shares its store with shared memory may be full before its sets are: then whatever is
  * added displaces a line, of any set. The sets are what shorter arrays show, which leave room in
- * the store; do they explain the longer ones, too?
+ * the store; do they explain the longer ones and the sweeps, too?
  */
 static enum pb_status find_store(struct scene *scene, uint64_t least, struct pb_error *err)
 {
@@ -173,7 +173,10 @@ static enum pb_status find_store(struct scene *scene, uint64_t least, struct pb_
     enum pb_status status = pb_geometry_score(&scene->chases, &scene->hypotheses.items[0].geometry,
                                               PB_CHASE_CONFLICT, UINT64_MAX, 1, &fit, err);
 
-    explained = count_explained(&fit, count_misses(scene, false), &all);
+    if (status == PB_OK)
+        status = pb_geometry_score(&scene->chases, &scene->hypotheses.items[0].geometry,
+                                   PB_CHASE_SWEEP, UINT64_MAX, 1, &fit, err);
+    explained = count_explained(&fit, count_misses(scene, true), &all);
     if ((double)explained < PB_MOST * (double)all)
         scene->most_bytes = least;
     return status;
