@@ -24,27 +24,26 @@
 #include "analysis/trace.h"
 
 /* Where two ways are all there are, plru is lru, and is called so. */
-static bool is_rival(enum pb_replacement_policy policy, enum pb_replacement_policy best,
-                     uint32_t ways)
+static bool is_rival(enum pb_model_policy policy, enum pb_model_policy best, uint32_t ways)
 {
-    return policy != best && (ways != 2 || policy != PB_POLICY_PLRU);
+    return policy != best && (ways != 2 || policy != PB_MODEL_PLRU);
 }
 
 /* The likeliest policy, the next one and the share of the first. */
-static enum pb_replacement_policy judge(const struct pb_replacement *fit, uint32_t ways,
-                                        enum pb_replacement_policy *next_out, double *posterior_out)
+static enum pb_model_policy judge(const struct pb_replacement *fit, uint32_t ways,
+                                  enum pb_model_policy *next_out, double *posterior_out)
 {
-    enum pb_replacement_policy best = PB_POLICY_LRU, next = PB_POLICY_COUNT;
+    enum pb_model_policy best = PB_MODEL_LRU, next = PB_MODEL_POLICY_COUNT;
     double sum = 1.0;
 
-    for (enum pb_replacement_policy i = PB_POLICY_LRU; i < PB_POLICY_COUNT; i++)
+    for (enum pb_model_policy i = PB_MODEL_LRU; i < PB_MODEL_POLICY_COUNT; i++)
         if (fit->log_likelihood[i] > fit->log_likelihood[best])
             best = i;
-    for (enum pb_replacement_policy i = PB_POLICY_LRU; i < PB_POLICY_COUNT; i++) {
+    for (enum pb_model_policy i = PB_MODEL_LRU; i < PB_MODEL_POLICY_COUNT; i++) {
         if (!is_rival(i, best, ways))
             continue;
         sum += exp(fit->log_likelihood[i] - fit->log_likelihood[best]);
-        if (next == PB_POLICY_COUNT || fit->log_likelihood[i] > fit->log_likelihood[next])
+        if (next == PB_MODEL_POLICY_COUNT || fit->log_likelihood[i] > fit->log_likelihood[next])
             next = i;
     }
     *next_out = next;
@@ -52,14 +51,13 @@ static enum pb_replacement_policy judge(const struct pb_replacement *fit, uint32
     return best;
 }
 
-static bool is_drawn(enum pb_replacement_policy policy)
+static bool is_drawn(enum pb_model_policy policy)
 {
-    return policy == PB_POLICY_RANDOM || policy == PB_POLICY_WEIGHTED;
+    return policy == PB_MODEL_RANDOM || policy == PB_MODEL_WEIGHTED;
 }
 
 /* Does noise, as the reference shows it, make as many hits and misses look like each other? */
-static bool are_mispredictions_noise(const struct pb_replacement *fit,
-                                     enum pb_replacement_policy policy,
+static bool are_mispredictions_noise(const struct pb_replacement *fit, enum pb_model_policy policy,
                                      const struct pb_tally *background)
 {
     size_t mispredicted = fit->mispredicted[policy];
@@ -93,11 +91,11 @@ static void state_probabilities(struct pb_parameter *answer, const struct pb_rep
 }
 
 /* Why no policy is stated; false: `best` is. */
-static bool refuse(const struct pb_replacement *fit, enum pb_replacement_policy best,
-                   enum pb_replacement_policy next, double posterior,
-                   const struct pb_tally *background, struct pb_parameter *answer)
+static bool refuse(const struct pb_replacement *fit, enum pb_model_policy best,
+                   enum pb_model_policy next, double posterior, const struct pb_tally *background,
+                   struct pb_parameter *answer)
 {
-    const char *name = pb_policy_name(best);
+    const char *name = pb_model_policy_name(best);
     bool is_noise = are_mispredictions_noise(fit, best, background);
 
     if (!is_noise)
@@ -112,7 +110,7 @@ static bool refuse(const struct pb_replacement *fit, enum pb_replacement_policy 
                               "ambiguous: several policies predict the chases: %s has %.3f of the "
                               "likelihood, and %s comes next; %zu and %zu of %zu accesses "
                               "contradict them",
-                              name, posterior, pb_policy_name(next), fit->mispredicted[best],
+                              name, posterior, pb_model_policy_name(next), fit->mispredicted[best],
                               fit->mispredicted[next], fit->accesses);
     else if ((double)fit->agreeing[best] < PB_MOST * (double)fit->traces)
         pb_parameter_set_none(answer,
@@ -131,7 +129,7 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
     struct pb_parameter *victims = pb_case_answer(at, "way_eviction_probabilities");
     struct pb_votes votes = {0, 0};
     double posterior, confidence;
-    enum pb_replacement_policy next, best = judge(fit, ways, &next, &posterior);
+    enum pb_model_policy next, best = judge(fit, ways, &next, &posterior);
 
     if (refuse(fit, best, next, posterior, background, answer)) {
         pb_parameter_set_none(victims, "depends on policy, which is undetermined");
@@ -139,19 +137,19 @@ static void state_policy(const struct pb_case *at, const struct pb_replacement *
     }
     pb_votes_add_many(&votes, fit->agreeing[best], fit->traces);
     confidence = posterior * pb_votes_confidence(&votes);
-    pb_parameter_set_word(answer, pb_policy_name(best), confidence,
+    pb_parameter_set_word(answer, pb_model_policy_name(best), confidence,
                           "M16 4.5: replayed on %zu accesses to the lines of a set of %u ways; "
                           "mispredicted by lru %zu, by fifo %zu, by plru %zu, by keep_hits %zu%s",
-                          fit->accesses, ways, fit->mispredicted[PB_POLICY_LRU],
-                          fit->mispredicted[PB_POLICY_FIFO], fit->mispredicted[PB_POLICY_PLRU],
-                          fit->mispredicted[PB_POLICY_KEEP_HITS],
-                          ways == 2 && best == PB_POLICY_LRU ? "; with two ways plru is lru" : "");
+                          fit->accesses, ways, fit->mispredicted[PB_MODEL_LRU],
+                          fit->mispredicted[PB_MODEL_FIFO], fit->mispredicted[PB_MODEL_PLRU],
+                          fit->mispredicted[PB_MODEL_KEEP_HITS],
+                          ways == 2 && best == PB_MODEL_LRU ? "; with two ways plru is lru" : "");
     if (is_drawn(best))
         state_probabilities(victims, fit, ways, confidence);
     else
         pb_parameter_set_none(victims,
                               "not applicable: %s is deterministic and has no probabilities",
-                              pb_policy_name(best));
+                              pb_model_policy_name(best));
 }
 
 /*

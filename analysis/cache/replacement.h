@@ -6,9 +6,7 @@
  *                     predict every hit and miss: an access that differs is mispredicted
  *   random, weighted  predict nothing, but with one line more than ways the next line to miss is
  *                     the victim of the miss before, so every victim's way is known
- * plru is tree-PLRU; where ways are no power of two, halves without ways are passed over. keep_hits
- * is an LRU that keeps the lines of the set's last hits, as many hits as half of its ways; a line
- * whose last hit is forgotten counts as used just then.
+ * What each of them does is said, and done, by the forward model (analysis/model/cache.h).
  */
 #ifndef PB_ANALYSIS_CACHE_REPLACEMENT_H
 #define PB_ANALYSIS_CACHE_REPLACEMENT_H
@@ -16,22 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/model/cache.h"
 #include "analysis/statistics/classes.h"
-#include "core/error.h"
-
-enum pb_replacement_policy {
-    PB_POLICY_LRU,
-    PB_POLICY_FIFO,
-    PB_POLICY_PLRU,
-    PB_POLICY_KEEP_HITS,
-    PB_POLICY_RANDOM,   /* all ways alike */
-    PB_POLICY_WEIGHTED, /* each way with its own weight */
-    PB_POLICY_COUNT
-};
 
 enum { PB_WAYS_MAX = 1024 };
-
-const char *pb_policy_name(enum pb_replacement_policy policy);
 
 /* One chase over the lines of a set. */
 struct pb_set_trace {
@@ -43,11 +29,11 @@ struct pb_set_trace {
 
 /* What all traces say together. */
 struct pb_replacement {
-    double log_likelihood[PB_POLICY_COUNT];
-    size_t agreeing[PB_POLICY_COUNT]; /* traces that this policy explains best, or as well */
+    double log_likelihood[PB_MODEL_POLICY_COUNT];
+    size_t agreeing[PB_MODEL_POLICY_COUNT]; /* traces that this policy explains best, or as well */
     size_t traces, accesses;
-    size_t mispredicted[PB_POLICY_COUNT]; /* accesses that a policy without chance mispredicts */
-    size_t victims[PB_WAYS_MAX], draws;   /* of each way, and their sum */
+    size_t mispredicted[PB_MODEL_POLICY_COUNT]; /* accesses that contradict one without chance */
+    size_t victims[PB_WAYS_MAX], draws;         /* of each way, and their sum */
     double squares[PB_WAYS_MAX], products[PB_WAYS_MAX], draws_squared; /* of traces, summed:
                                               victims^2, victims x draws, draws^2 */
 };

@@ -25,7 +25,7 @@ static uint64_t draw(uint64_t *state)
 
 /* One set, written down plainly; way_used and way_filled hold the time of that. */
 struct set {
-    enum pb_replacement_policy policy;
+    enum pb_model_policy policy;
     uint32_t line[WAYS];
     uint64_t used[WAYS], filled[WAYS], time, random;
     unsigned tree; /* bit 1: root, 2 and 3: its children; set: the right half is older */
@@ -88,15 +88,15 @@ static uint32_t victim(struct set *set)
     if (set->fill < WAYS)
         return set->fill++;
     switch (set->policy) {
-    case PB_POLICY_LRU:
+    case PB_MODEL_LRU:
         return oldest(set->used);
-    case PB_POLICY_FIFO:
+    case PB_MODEL_FIFO:
         return oldest(set->filled);
-    case PB_POLICY_PLRU:
+    case PB_MODEL_PLRU:
         return 2 * half + (set->tree >> (2 + half) & 1);
-    case PB_POLICY_KEEP_HITS:
+    case PB_MODEL_KEEP_HITS:
         return oldest_not_kept(set);
-    case PB_POLICY_RANDOM:
+    case PB_MODEL_RANDOM:
         return (uint32_t)(draw(&set->random) % WAYS);
     default: /* the first way three times as often */
         return (uint32_t)(draw(&set->random) % 6 < 3 ? 0 : 1 + draw(&set->random) % (WAYS - 1));
@@ -117,7 +117,7 @@ static enum pb_observed load(struct set *set, uint32_t line)
         set->filled[way] = set->time;
     }
     set->used[way] = set->time++;
-    if (observed == PB_OBSERVED_HIT && set->policy == PB_POLICY_KEEP_HITS)
+    if (observed == PB_OBSERVED_HIT && set->policy == PB_MODEL_KEEP_HITS)
         keep_hit(set, way);
     touch_tree(set, way);
     return observed;
@@ -128,8 +128,7 @@ struct chase {
     enum pb_observed observed[ACCESSES];
 };
 
-static void take(struct chase *chase, enum pb_replacement_policy policy, bool in_order,
-                 uint64_t seed)
+static void take(struct chase *chase, enum pb_model_policy policy, bool in_order, uint64_t seed)
 {
     struct set set = {.policy = policy, .random = seed, .last_hits = {WAYS, WAYS}};
 
@@ -151,17 +150,17 @@ static struct pb_replacement fit_of(struct chase chases[4])
     return fit;
 }
 
-static enum pb_replacement_policy best_of(const struct pb_replacement *fit)
+static enum pb_model_policy best_of(const struct pb_replacement *fit)
 {
-    enum pb_replacement_policy best = PB_POLICY_LRU;
+    enum pb_model_policy best = PB_MODEL_LRU;
 
-    for (enum pb_replacement_policy i = PB_POLICY_LRU; i < PB_POLICY_COUNT; i++)
+    for (enum pb_model_policy i = PB_MODEL_LRU; i < PB_MODEL_POLICY_COUNT; i++)
         if (fit->log_likelihood[i] > fit->log_likelihood[best])
             best = i;
     return best;
 }
 
-static void take_four(struct chase chases[4], enum pb_replacement_policy policy)
+static void take_four(struct chase chases[4], enum pb_model_policy policy)
 {
     for (size_t i = 0; i < 4; i++)
         take(&chases[i], policy, i < 2, 77 + i);
@@ -172,16 +171,15 @@ static void test_replacement_fit__distinguishes_every_policy(void **state)
     static struct chase chases[4];
 
     (void)state;
-    for (enum pb_replacement_policy policy = PB_POLICY_LRU; policy < PB_POLICY_COUNT; policy++) {
+    for (enum pb_model_policy policy = PB_MODEL_LRU; policy < PB_MODEL_POLICY_COUNT; policy++) {
         struct pb_replacement fit;
 
         take_four(chases, policy);
         fit = fit_of(chases);
         if (best_of(&fit) != policy)
-            fail_msg("expected %s, found %s", pb_policy_name(policy),
-                     pb_policy_name(best_of(&fit)));
-        if (policy <= PB_POLICY_KEEP_HITS)
-            assert_int_equal(fit.mispredicted[policy], 0);
+            fail_msg("expected %s, found %s", pb_model_policy_name(policy),
+                     pb_model_policy_name(best_of(&fit)));
+        assert_int_equal(fit.mispredicted[policy], 0);
     }
 }
 
@@ -192,7 +190,7 @@ static void test_replacement_fit__counts_the_victims_of_each_way(void **state)
     size_t sum = 0;
 
     (void)state;
-    take_four(chases, PB_POLICY_WEIGHTED);
+    take_four(chases, PB_MODEL_WEIGHTED);
     fit = fit_of(chases);
     for (uint32_t way = 0; way < WAYS; way++)
         sum += fit.victims[way];
@@ -209,7 +207,7 @@ static void test_replacement_fit__outliers_widen_the_shares_of_ways(void **state
     double clean, deviation = 0.0, least = 1.0;
 
     (void)state;
-    take_four(chases, PB_POLICY_WEIGHTED);
+    take_four(chases, PB_MODEL_WEIGHTED);
     fit = fit_of(chases);
     clean = (double)fit.victims[0] / (double)fit.draws;
     assert_true(pb_replacement_deviation(&fit, 0) < 0.05);
@@ -235,11 +233,11 @@ static void test_replacement_fit__noise_does_not_hide_lru(void **state)
     struct pb_replacement fit;
 
     (void)state;
-    take_four(chases, PB_POLICY_LRU);
+    take_four(chases, PB_MODEL_LRU);
     for (size_t i = 40; i < ACCESSES; i += 97)
         chases[3].observed[i] = PB_OBSERVED_NEITHER;
     fit = fit_of(chases);
-    assert_int_equal(best_of(&fit), PB_POLICY_LRU);
+    assert_int_equal(best_of(&fit), PB_MODEL_LRU);
 }
 
 static void test_replacement_fit__as_many_lines_as_ways_say_nothing(void **state)
@@ -258,7 +256,7 @@ static void test_replacement_fit__as_many_lines_as_ways_say_nothing(void **state
 }
 
 /* Two lines of other sets among those of a set of four ways: loaded, they never miss again. */
-static void make_foreign(struct pb_set_chases *chases, enum pb_replacement_policy policy)
+static void make_foreign(struct pb_set_chases *chases, enum pb_model_policy policy)
 {
     enum { FOREIGN = 2, LONG = ACCESSES + ACCESSES / 3 };
     static uint64_t address[LINES + FOREIGN];
@@ -294,8 +292,7 @@ static void make_foreign(struct pb_set_chases *chases, enum pb_replacement_polic
 
 static void test_set_chases__lines_that_never_miss_again_are_of_other_sets(void **state)
 {
-    static const enum pb_replacement_policy policies[] = {PB_POLICY_LRU, PB_POLICY_PLRU,
-                                                          PB_POLICY_RANDOM};
+    static const enum pb_model_policy policies[] = {PB_MODEL_LRU, PB_MODEL_PLRU, PB_MODEL_RANDOM};
     struct pb_error err = PB_ERROR_INIT;
 
     (void)state;
@@ -320,7 +317,7 @@ static void test_set_chases__where_all_miss_again_none_is_left_out(void **state)
     struct pb_set_chases chases;
 
     (void)state;
-    make_foreign(&chases, PB_POLICY_LRU);
+    make_foreign(&chases, PB_MODEL_LRU);
     for (size_t i = 0; i < chases.access_count; i++)
         chases.observed[i] = PB_OBSERVED_MISS;
     assert_int_equal(pb_set_chases_drop_foreign(&chases, WAYS, &err), PB_OK);
