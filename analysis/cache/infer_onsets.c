@@ -291,7 +291,7 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
     size_t starts;
     enum pb_status status = PB_OK;
 
-    view.is_known = pb_sets_read(at->parameters, "l1", &view.sets, NULL) == PB_OK;
+    view.is_known = pb_sets_read(at->parameters, "l1", &view.sets);
     if (view.is_known)
         view.index_confidence = pb_parameters_find(at->parameters, "l1", "index_masks")->confidence;
     for (size_t i = 0; i < 3 && status == PB_OK; i++)

@@ -1,30 +1,40 @@
 /* A chase's lines by set; see set_overflow.h. */
 #include "analysis/cache/set_overflow.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { LINES_MAX = 1 << 20, BITS_MAX = 16 };
+enum { LINES_MAX = 1 << 20, SETS_MAX = 1 << 20 };
 
 enum { IS_WALKED = 1, IS_MISSING = 2 };
 
-enum pb_status pb_sets_read(const struct pb_parameters *parameters, const char *memory,
-                            struct pb_geometry *sets_out, struct pb_error *err)
+bool pb_sets_read(const struct pb_parameters *parameters, const char *memory,
+                  struct pb_geometry *sets_out)
 {
+    const struct pb_parameter *kind = pb_parameters_find(parameters, memory, "index_kind");
     const struct pb_parameter *masks = pb_parameters_find(parameters, memory, "index_masks");
     double line = pb_parameters_number(parameters, memory, "line_bytes");
+    double sets = pb_parameters_number(parameters, memory, "set_count");
     double ways = pb_parameters_number(parameters, memory, "way_counts");
-    struct pb_geometry sets = {.index = PB_INDEX_XOR};
+    struct pb_geometry geometry = {.index = PB_INDEX_XOR};
 
-    if (masks == NULL || masks->kind != PB_VALUE_MASKS || !(line >= 1.0) || !(ways >= 1.0) ||
-        masks->number_count > BITS_MAX)
-        return pb_fail(err, PB_NOT_FOUND, "the sets of %s are not known", memory);
-    for (; sets.mask_count < masks->number_count; sets.mask_count++)
-        sets.masks[sets.mask_count] = (uint64_t)masks->numbers[sets.mask_count].value;
-    sets.sets = (uint64_t)1 << sets.mask_count;
-    sets.line_bytes = (uint64_t)line;
-    sets.ways = (uint64_t)ways;
-    *sets_out = sets;
-    return PB_OK;
+    if (masks != NULL && masks->kind == PB_VALUE_MASKS) {
+        sets = ldexp(1.0, (int)masks->number_count);
+        for (size_t i = 0; i < masks->number_count && i < PB_GEOMETRY_MASKS_MAX; i++)
+            geometry.masks[geometry.mask_count++] = (uint64_t)masks->numbers[i].value;
+    } else if (kind != NULL && kind->kind == PB_VALUE_WORD && strcmp(kind->word, "modulo") == 0) {
+        geometry.index = PB_INDEX_MODULO;
+    } else {
+        return false;
+    }
+    if (!(line >= 1.0 && ways >= 1.0 && sets >= 1.0 && sets <= SETS_MAX))
+        return false;
+    geometry.line_bytes = (uint64_t)line;
+    geometry.sets = (uint64_t)sets;
+    geometry.ways = (uint64_t)ways;
+    *sets_out = geometry;
+    return true;
 }
 
 /* Do the masks reach over all bits in which two addresses of the chase can differ? */
@@ -36,7 +46,7 @@ static bool reaches(const struct pb_geometry *sets, uint64_t first, uint64_t las
         known |= sets->masks[i];
     for (unsigned shift = 1; shift < 64; shift *= 2)
         known |= known >> shift;
-    return ((first ^ last) & ~known) == 0;
+    return sets->index == PB_INDEX_MODULO || ((first ^ last) & ~known) == 0;
 }
 
 /* Marks the chase's lines, from the line of offset 0 on. */

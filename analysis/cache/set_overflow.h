@@ -16,12 +16,9 @@
 #include "analysis/statistics/classes.h"
 #include "analysis/trace.h"
 
-/*
- * A cache's sets, as they were inferred: of a memory's way_counts, index_masks and line_bytes.
- * PB_NOT_FOUND: one is open.
- */
-enum pb_status pb_sets_read(const struct pb_parameters *parameters, const char *memory,
-                            struct pb_geometry *sets_out, struct pb_error *err);
+/* A cache's sets, as they were inferred of a memory. False: its line, ways or index is open. */
+bool pb_sets_read(const struct pb_parameters *parameters, const char *memory,
+                  struct pb_geometry *sets_out);
 
 /* One chase against them. */
 struct pb_set_prediction {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cache/set_overflow.h"
+
 /* A chase over pages as it was recorded. */
 struct chase {
     const struct pb_point *point;
@@ -219,65 +221,27 @@ enum pb_status pb_tlb_scans_read(const struct pb_recording *recordings, size_t c
     return status;
 }
 
-/* How L2 places lines. */
-struct placement {
-    uint64_t line_bytes, ways, sets;
-    uint64_t masks[PB_LIST_MAX];
-    size_t mask_count; /* 0: line number modulo sets */
-};
-
-/* False: not stated. */
-static bool read_placement(const struct pb_parameters *parameters, struct placement *l2)
+static uint64_t address_of(const struct pb_tlb_scan *scan, size_t page)
 {
-    const struct pb_parameter *kind = pb_parameters_find(parameters, "l2", "index_kind");
-    const struct pb_parameter *masks = pb_parameters_find(parameters, "l2", "index_masks");
-    double line = pb_parameters_number(parameters, "l2", "line_bytes");
-    double sets = pb_parameters_number(parameters, "l2", "set_count");
-    double ways = pb_parameters_number(parameters, "l2", "way_counts");
+    uint64_t offset = scan->offset_bytes[page];
 
-    if (!(line >= 1.0 && sets >= 1.0 && sets <= 1 << 20 && ways >= 1.0) || kind == NULL ||
-        kind->kind != PB_VALUE_WORD)
-        return false;
-    *l2 = (struct placement){
-        .line_bytes = (uint64_t)line, .ways = (uint64_t)ways, .sets = (uint64_t)sets};
-    if (strcmp(kind->word, "modulo") == 0)
-        return true;
-    if (masks == NULL || masks->kind != PB_VALUE_MASKS ||
-        ldexp(1.0, (int)masks->number_count) != sets)
-        return false;
-    for (; l2->mask_count < masks->number_count; l2->mask_count++)
-        l2->masks[l2->mask_count] = (uint64_t)masks->numbers[l2->mask_count].value;
-    return true;
-}
-
-static size_t set_of(const struct placement *l2, const struct pb_tlb_scan *scan, size_t page)
-{
-    uint64_t offset = scan->offset_bytes[page], address;
-    size_t set = 0;
-
-    address =
-        scan->base_address + (scan->remapped_bytes > 0 ? offset % scan->remapped_bytes : offset);
-    if (l2->mask_count == 0)
-        return (size_t)(address / l2->line_bytes % l2->sets);
-    for (size_t i = 0; i < l2->mask_count; i++)
-        set |= (size_t)__builtin_parityll(address & l2->masks[i]) << i;
-    return set;
+    return scan->base_address + (scan->remapped_bytes > 0 ? offset % scan->remapped_bytes : offset);
 }
 
 /* lines[sets] is scratch. From the page that makes its set too full on, none of the set counts. */
-static void drop(const struct placement *l2, struct pb_tlb_scan *scan, uint32_t *lines)
+static void drop(const struct pb_geometry *l2, struct pb_tlb_scan *scan, uint32_t *lines)
 {
     static const uint32_t full = UINT32_C(1) << 31;
 
     memset(lines, 0, l2->sets * sizeof(*lines));
     for (size_t page = 0; page < scan->page_count; page++) {
-        uint32_t *set = &lines[set_of(l2, scan, page)];
+        uint32_t *set = &lines[pb_geometry_set(l2, address_of(scan, page))];
 
         if (*set < full && ++*set > l2->ways)
             *set = full | (uint32_t)(page + 1);
     }
     for (size_t place = 0; place < scan->place_count; place++) {
-        uint32_t set = lines[set_of(l2, scan, place)];
+        uint32_t set = lines[pb_geometry_set(l2, address_of(scan, place))];
 
         for (size_t w = set < full ? scan->chase_count : scan->first_chase[set - full];
              w < scan->chase_count; w++)
@@ -288,10 +252,10 @@ static void drop(const struct placement *l2, struct pb_tlb_scan *scan, uint32_t 
 enum pb_status pb_tlb_drop_conflicts(struct pb_tlb_scans *scans,
                                      const struct pb_parameters *parameters, struct pb_error *err)
 {
-    struct placement l2;
+    struct pb_geometry l2;
     uint32_t *lines;
 
-    if (!read_placement(parameters, &l2))
+    if (!pb_sets_read(parameters, "l2", &l2))
         return PB_OK;
     lines = malloc(l2.sets * sizeof(*lines));
     if (lines == NULL)
