@@ -37,9 +37,6 @@ struct stage {
     uint32_t *entry, *set;      /* [pages]; entry numbers modulo the number of sets are the set */
     uint32_t *first;            /* [pages] the first page of the entry */
     uint8_t *outcome;           /* [pages] of the chase */
-    bool has_onsets;            /* outcomes of all chases are known: pages miss */
-    uint32_t *onset;            /* [pages] from chases of so many pages on; PB_TLB_NEVER */
-    uint32_t *overflow;         /* [sets] with so many the set is too full */
     uint32_t *looked_up;        /* [sets] entries of the set that are looked up, */
     uint8_t *is_mixed;          /* [sets] some of them not in every pass, */
     uint8_t *varies;            /* [sets] and what they do varies */
@@ -87,8 +84,7 @@ struct replay {
     struct densities *densities;        /* [kinds of bases] */
     uint32_t *chases;                   /* of the scan that are looked at, */
     size_t chase_count;                 /* so many */
-    uint32_t *pages;                    /* that are replayed, or in the order of their lookups */
-    uint32_t *lookup_end;               /* [pages + 1] scratch */
+    uint32_t *pages;                    /* that are replayed */
     uint8_t *missed;                    /* [place][chase] levels, for sure, or UNSURE */
     bool is_sure;                       /* of the scan: none is unsure */
     double least_density;               /* of a load that levels explain */
@@ -149,8 +145,6 @@ static void open_stage(struct stage *stage, struct pb_room *room, size_t pages, 
     PB_ROOM_ARRAY(room, stage->entry, pages);
     PB_ROOM_ARRAY(room, stage->set, pages);
     PB_ROOM_ARRAY(room, stage->outcome, pages);
-    PB_ROOM_ARRAY(room, stage->onset, pages);
-    PB_ROOM_ARRAY(room, stage->overflow, sets);
     PB_ROOM_ARRAY(room, stage->looked_up, sets);
     PB_ROOM_ARRAY(room, stage->is_mixed, sets);
     PB_ROOM_ARRAY(room, stage->varies, sets);
@@ -177,7 +171,6 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     replay->pages_max = pages;
     PB_ROOM_ARRAY(&replay->room, replay->chases, chases);
     PB_ROOM_ARRAY(&replay->room, replay->pages, pages);
-    PB_ROOM_ARRAY(&replay->room, replay->lookup_end, pages + 1);
     PB_ROOM_ARRAY(&replay->room, replay->missed, cells);
     PB_ROOM_ARRAY(&replay->room, replay->densities, pb_tlb_base_kinds(replay->evidence));
     for (size_t i = 0; i < replay->count; i++) {
@@ -321,15 +314,6 @@ static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways)
     return victims != PB_TLB_TREE || count > 3 * ways;
 }
 
-/* Outcomes of a chase over so many pages at a level whose onsets are known. */
-static void follow_onsets(struct stage *stage, size_t pages)
-{
-    stage->is_replayed = false;
-    stage->is_sure = true;
-    for (size_t page = 0; page < pages; page++)
-        stage->outcome[page] = stage->onset[page] <= pages ? MISSES : HITS;
-}
-
 /* Outcomes at a level of the pages that come to it: all, where before is NULL. */
 static void find_outcomes(struct stage *stage, const struct stage *before, size_t pages,
                           size_t places)
@@ -375,78 +359,6 @@ static void find_outcomes(struct stage *stage, const struct stage *before, size_
             stage->outcome[page] = entry == last ? HITS : MISSES;
         last = entry;
     }
-}
-
-/*
- * From chases of how many pages on a page leads its entry, and comes to the level; only the first
- * of an entry's pages that come can miss. False: another one leads it in longer chases.
- */
-static bool find_lookups(const struct stage *stage, const struct stage *before, size_t pages,
-                         uint32_t *lookup_out)
-{
-    uint32_t least = PB_TLB_NEVER;
-
-    for (size_t page = 0; page < pages; page++) {
-        uint32_t lookup = before == NULL ? (uint32_t)page + 1 : before->onset[page];
-
-        if (stage->first[page] == page)
-            least = PB_TLB_NEVER;
-        if (lookup < least && least != PB_TLB_NEVER)
-            return false;
-        lookup_out[page] = least == PB_TLB_NEVER ? lookup : PB_TLB_NEVER;
-        least = lookup < least ? lookup : least;
-    }
-    return true;
-}
-
-/* The pages that come, by rising lookups, into replay->pages. Returns how many. */
-static size_t sort_pages(struct replay *replay, const uint32_t *lookup, size_t pages)
-{
-    uint32_t *end = replay->lookup_end;
-    size_t count = 0;
-
-    memset(end, 0, (pages + 1) * sizeof(*end));
-    for (size_t page = 0; page < pages; page++)
-        if (lookup[page] <= pages)
-            end[lookup[page]]++;
-    for (size_t i = 0; i <= pages; i++)
-        end[i] = (uint32_t)(count += end[i]);
-    for (size_t page = pages; page > 0; page--)
-        if (lookup[page - 1] <= pages)
-            replay->pages[--end[lookup[page - 1]]] = (uint32_t)(page - 1);
-    return count;
-}
-
-/*
- * With LRU or FIFO, where what comes to the level comes from some chase on in all longer ones too,
- * a set misses all of its entries from that chase on with which more are looked up than it has
- * ways. False: it is otherwise.
- */
-static bool find_onsets(struct replay *replay, struct stage *stage, const struct stage *before,
-                        size_t pages)
-{
-    const struct pb_tlb_structure *structure = stage->structure;
-    size_t count;
-
-    if ((structure->victims != PB_TLB_LRU && structure->victims != PB_TLB_FIFO) ||
-        (before != NULL && !before->has_onsets) ||
-        !find_lookups(stage, before, pages, stage->onset))
-        return false;
-    memset(stage->looked_up, 0, structure->set_count * sizeof(*stage->looked_up));
-    memset(stage->overflow, UINT8_MAX, structure->set_count * sizeof(*stage->overflow));
-    count = sort_pages(replay, stage->onset, pages);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t page = replay->pages[i], set = stage->set[page];
-
-        if (stage->looked_up[set]++ == ways_of(structure, set))
-            stage->overflow[set] = stage->onset[page];
-    }
-    for (size_t page = 0; page < pages; page++) {
-        uint32_t overflow = stage->overflow[stage->set[page]];
-
-        stage->onset[page] = overflow > stage->onset[page] ? overflow : stage->onset[page];
-    }
-    return true;
 }
 
 /* Pages that come to a set which varies. Returns how many. */
@@ -699,32 +611,11 @@ static void count_missed(struct replay *replay, const struct pb_tlb_scan *scan, 
         while (missed < replay->count && replay->predictions[missed].chance[at] == 1.0F)
             missed++;
         replay->missed[at] = (uint8_t)missed;
-        if (missed < replay->count && replay->predictions[missed].chance[at] != 0.0F)
+        if (missed < replay->count && replay->predictions[missed].chance[at] != 0.0F) {
             replay->missed[at] = UNSURE;
-    }
-}
-
-/* The same of all chases, where all levels' onsets are known. */
-static void count_onsets(struct replay *replay, const struct pb_tlb_scan *scan)
-{
-    for (size_t place = 0; place < scan->place_count; place++) {
-        for (size_t j = 0; j < replay->chase_count; j++) {
-            uint32_t pages = scan->pages[replay->chases[j]];
-            size_t missed = 0;
-
-            while (missed < replay->count && replay->stages[missed].onset[place] <= pages)
-                missed++;
-            replay->missed[place * scan->chase_count + j] = (uint8_t)missed;
+            replay->is_sure = false;
         }
     }
-}
-
-/* Of a load to miss a level. */
-static float chance_of(const struct replay *replay, size_t level, size_t at)
-{
-    if (replay->is_sure)
-        return level < replay->missed[at];
-    return replay->predictions[level].chance[at];
 }
 
 /* What is predicted of one chase. */
@@ -734,12 +625,8 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
     size_t places = pages < scan->place_count ? pages : scan->place_count;
     bool is_known[PB_TLB_FOUND_MAX] = {false};
 
-    for (size_t i = 0; i < replay->count; i++) {
-        if (replay->stages[i].has_onsets)
-            follow_onsets(&replay->stages[i], pages);
-        else
-            find_outcomes(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages, places);
-    }
+    for (size_t i = 0; i < replay->count; i++)
+        find_outcomes(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages, places);
     if (!replay->is_checked)
         find_known(replay, is_known);
     repeats = replay_chase(replay, scan, w, index);
@@ -866,7 +753,8 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
             continue;
         for (size_t i = 0; i < replay->count && is_miss; i++) {
             struct tally *tally = &replay->predictions[i].chases[j];
-            float chance = chance_of(replay, i, place * scan->chase_count + j), most = 0.0F;
+            float chance = replay->predictions[i].chance[place * scan->chase_count + j],
+                  most = 0.0F;
             bool leads = replay->stages[i].first[place] == place; /* others of its entry hit */
 
             for (size_t k = i + 1; k <= replay->count; k++)
@@ -1010,18 +898,13 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
     const struct pb_tlb_scan *scan = &replay->evidence->scans->items[s];
 
     choose_chases(replay, scan, replay->effort->per_octave);
+    replay->is_sure = true;
     for (size_t i = 0; i < replay->count; i++) {
-        struct stage *stage = &replay->stages[i];
-
-        enter_scan(stage, scan);
-        stage->has_onsets = find_onsets(replay, stage, i > 0 ? stage - 1 : NULL, scan->page_count);
-        replay->is_sure = stage->has_onsets; /* not without those before */
+        enter_scan(&replay->stages[i], scan);
         memset(replay->predictions[i].chases, 0,
                replay->chase_count * sizeof(*replay->predictions[i].chases));
     }
-    if (replay->is_sure)
-        count_onsets(replay, scan);
-    for (size_t j = 0; j < replay->chase_count && !replay->is_sure; j++)
+    for (size_t j = 0; j < replay->chase_count; j++)
         predict_chase(replay, scan, j);
     for (size_t place = 0; place < scan->place_count; place++) {
         struct pb_tlb_base bases[PB_TLB_BASES_MAX];
