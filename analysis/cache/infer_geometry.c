@@ -411,6 +411,18 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
                            (unsigned long long)bits, how);
 }
 
+/* What a parameter of the memory that is one number has, in an interval that reaches so far. */
+static void widen(const struct pb_case *at, const char *name, double low, double high,
+                  const char *why)
+{
+    struct pb_parameter *answer = pb_parameters_find(at->parameters, at->inference->memory, name);
+
+    if (answer != NULL && answer->kind == PB_VALUE_NUMBER &&
+        (low < answer->numbers[0].low || high > answer->numbers[0].high))
+        pb_parameter_widen(answer, fmin(answer->numbers[0].low, low),
+                           fmax(answer->numbers[0].high, high), why);
+}
+
 /* What the tags hold; where the store of the data is smaller, a bound of the size. */
 static void state_size(const struct pb_case *at, const struct scene *scene, double agreement,
                        const char *method)
@@ -418,27 +430,18 @@ static void state_size(const struct pb_case *at, const struct scene *scene, doub
     const struct pb_geometry *best = &scene->hypotheses.items[0].geometry;
     struct pb_parameter *size =
         pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
-    double bytes = (double)pb_geometry_bytes(best);
 
-    if (size == NULL)
-        return;
-    if (scene->most_bytes == UINT64_MAX)
+    if (size != NULL && scene->most_bytes == UINT64_MAX)
         pb_hypotheses_state(size, &scene->hypotheses, pb_geometry_bytes, agreement, method);
-    else if (size->kind == PB_VALUE_NUMBER && bytes > size->numbers[0].high)
-        pb_parameter_widen(size, size->numbers[0].low, bytes, "what the sets could hold");
-}
-
-/* Widens what rivals of the likeliest hypothesis, which predict the same, leave open. */
-static void widen_by_rivals(struct pb_parameter *answer, const struct pb_estimate *rivals)
-{
-    pb_parameter_widen(answer, fmin(answer->numbers[0].low, rivals->low),
-                       fmax(answer->numbers[0].high, rivals->high),
-                       "no chase leaves out a part of a line: lines of these lengths, as many "
-                       "bytes in a set, predict the same");
+    else
+        widen(at, "size_bytes", INFINITY, (double)pb_geometry_bytes(best),
+              "what the sets could hold");
 }
 
 static void state_geometry(const struct pb_case *at, const struct scene *scene)
 {
+    static const char rivals[] = "no chase leaves out a part of a line: lines of these lengths, as "
+                                 "many bytes in a set, predict the same";
     const struct pb_hypotheses *hypotheses = &scene->hypotheses;
     const struct pb_geometry *best = &hypotheses->items[0].geometry;
     struct pb_votes votes = {0, 0};
@@ -460,10 +463,8 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
                         method);
     pb_hypotheses_state(pb_case_answer(at, "set_count"), hypotheses, sets_of, agreement, method);
     pb_hypotheses_state(pb_case_answer(at, "way_counts"), hypotheses, ways_of, agreement, method);
-    if (scene->line.low < scene->line.high) {
-        widen_by_rivals(pb_case_answer(at, "line_bytes"), &scene->line);
-        widen_by_rivals(pb_case_answer(at, "way_counts"), &scene->ways);
-    }
+    widen(at, "line_bytes", scene->line.low, scene->line.high, rivals);
+    widen(at, "way_counts", scene->ways.low, scene->ways.high, rivals);
     state_size(at, scene, agreement, method);
     if (best->sets == 1) {
         pb_parameter_set_none(pb_case_answer(at, "index_kind"),
@@ -537,67 +538,38 @@ static uint64_t stride_of_sweep(const struct pb_recording *capacity)
 }
 
 /*
- * Loads further apart than a line is long leave lines out, and their footprint says how much fits
- * only where the others' sets are known to stay empty. By how much, the least line bounds.
+ * What the sweep alone says of the size, where no sets are known. Loads further apart than a line
+ * is long leave lines out, and their footprint says how much fits only where the others' sets stay
+ * empty: by how much, the least line bounds. What runs ahead of a load hides misses: the first ones
+ * of sets that hold less, and the growth of their number before all lines miss, which with twice
+ * the size every set has at the latest. Cold passes show it, whether or not a test of its own could
+ * say how far it runs.
  */
-static void bound_sizes_by_line(const struct pb_case *at, const struct scene *scene)
+static void bound_sizes(const struct pb_case *at, const struct scene *scene)
 {
     static const char *const names[] = {"size_bytes", "full_miss_bytes"};
     const struct pb_parameter *line = pb_case_answer(at, "line_bytes");
+    const char *memory = at->inference->memory;
     double stride = (double)stride_of_sweep(&at->recordings[SOURCES - 1]);
     double least = fmax((double)scene->fetch.sector_bytes, (double)PB_SECTOR_MIN);
 
     if (line->kind == PB_VALUE_NUMBER)
         least = line->numbers[0].low;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        struct pb_parameter *bytes =
-            pb_parameters_find(at->parameters, at->inference->memory, names[i]);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && stride > least; i++) {
+        const struct pb_parameter *bytes = pb_parameters_find(at->parameters, memory, names[i]);
 
-        if (bytes != NULL && bytes->kind == PB_VALUE_NUMBER && stride > least)
-            pb_parameter_widen(bytes, bytes->numbers[0].low * least / stride,
-                               bytes->numbers[0].high,
-                               "less where lines are shorter than the sweep's stride");
+        if (bytes != NULL)
+            widen(at, names[i], bytes->numbers[0].low * least / stride, 0.0,
+                  "less where lines are shorter than the sweep's stride");
     }
-}
-
-/* Nor do the first misses show where lines are prefetched: sets that would hold less are likeliest.
- */
-static void bound_size_by_prefetch(const struct pb_case *at, const struct scene *scene)
-{
-    struct pb_parameter *size =
-        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
-    double bytes = scene->hypotheses.count > 0
-                       ? (double)pb_geometry_bytes(&scene->hypotheses.items[0].geometry)
-                       : 0.0;
-
-    if (scene->fetch.prefetch_bytes > 0 && bytes > 0.0 && size != NULL &&
-        size->kind == PB_VALUE_NUMBER && bytes < size->numbers[0].low)
-        pb_parameter_widen(size, bytes, size->numbers[0].high,
-                           "less where what is prefetched hides misses of the likeliest sets");
-}
-
-/*
- * What runs ahead of a load hides misses, which stop growing before all lines miss: with twice the
- * size at the latest every set has a line too many. Cold passes show it, whether or not a test of
- * its own could say how far it runs.
- */
-static void bound_full_miss_by_prefetch(const struct pb_case *at, const struct scene *scene)
-{
-    const char *memory = at->inference->memory;
-    struct pb_parameter *full = pb_parameters_find(at->parameters, memory, "full_miss_bytes");
-    double twice = 2.0 * pb_parameters_number(at->parameters, memory, "size_bytes");
-    struct pb_estimate bytes;
-    char method[PB_MESSAGE_LENGTH];
-
-    if (scene->fetch.prefetch_bytes == 0 || full == NULL || full->kind != PB_VALUE_NUMBER ||
-        !(full->numbers[0].high < twice))
+    if (scene->fetch.prefetch_bytes == 0)
         return;
-    bytes = full->numbers[0];
-    bytes.high = twice;
-    snprintf(method, sizeof(method), "%.160s", full->method);
-    pb_parameter_set_number(full, bytes, full->confidence,
-                            "%s; up to twice the size, since lines run ahead in cold passes",
-                            method);
+    if (scene->hypotheses.count > 0 && pb_geometry_bytes(&scene->hypotheses.items[0].geometry) > 0)
+        widen(at, "size_bytes", (double)pb_geometry_bytes(&scene->hypotheses.items[0].geometry),
+              0.0, "less where what is prefetched hides misses of the likeliest sets");
+    widen(at, "full_miss_bytes", INFINITY,
+          2.0 * pb_parameters_number(at->parameters, memory, "size_bytes"),
+          "up to twice the size, since lines run ahead in cold passes");
 }
 
 /* Opens the recordings of line, sets and capacity, each if it was made; the first shows a miss. */
@@ -678,9 +650,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
                  : PB_OK;
     if (status != PB_OK)
         return status;
-    bound_sizes_by_line(at, scene);
-    bound_size_by_prefetch(at, scene);
-    bound_full_miss_by_prefetch(at, scene);
+    bound_sizes(at, scene);
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "not recorded: no timed passes over one line more than fits");
