@@ -35,9 +35,11 @@
 
 /* Which loads fill the row's cache, and what a hit and a miss of it take. */
 struct filling {
-    const char *memory, *path;
-    const char *below; /* where misses are answered */
-    double border_cycles;
+    const struct pb_series *series;
+    const char *path;
+    double border_cycles;     /* between hits and misses */
+    struct pb_band miss;      /* what the misses at random take, outliers left out */
+    struct pb_estimate fetch; /* what one miss brings in, in bytes */
 };
 
 /* How far misses of one chase lie apart. */
@@ -49,26 +51,24 @@ struct gaps {
 };
 
 /* The border between hits and misses, from the latencies stated before. */
-static enum pb_status open_filling(const struct pb_case *at, struct filling *filling_out,
-                                   struct pb_error *err)
+static enum pb_status find_border(const struct pb_case *at, double *border_cycles_out,
+                                  struct pb_error *err)
 {
-    bool is_l1 = strcmp(at->inference->memory, "l1") == 0;
-    struct filling filling = {at->inference->memory, is_l1 ? "global_ca" : "global_cg",
-                              is_l1 ? "l2" : "dram", 0.0};
+    const char *memory = at->inference->memory;
+    const char *answers = strcmp(memory, "l1") == 0 ? "l2" : "dram"; /* its misses */
     const struct pb_parameter *below =
-        pb_parameters_find(at->parameters, filling.below, "latency_cycles");
-    double hit = pb_parameters_number(at->parameters, filling.memory, "latency_cycles"), miss;
+        pb_parameters_find(at->parameters, answers, "latency_cycles");
+    double hit = pb_parameters_number(at->parameters, memory, "latency_cycles"), miss;
 
     if (below == NULL || below->kind != PB_VALUE_NUMBER || !(hit > 0.0))
         return pb_fail(err, PB_NOT_FOUND, "depends on the latency of %s, which is undetermined",
-                       hit > 0.0 ? filling.below : filling.memory);
+                       hit > 0.0 ? answers : memory);
     miss = below->numbers[0].low; /* the nearest of several places */
     if (!(miss > (1.0 + PB_NEXT_LEVEL_ALIKE) * hit))
         return pb_fail(err, PB_NOT_FOUND,
                        "not observable: hits of %.0f and misses of %.0f cycles are too alike", hit,
                        miss);
-    filling.border_cycles = (hit + miss) / 2.0;
-    *filling_out = filling;
+    *border_cycles_out = (hit + miss) / 2.0;
     return PB_OK;
 }
 
@@ -81,81 +81,69 @@ static bool is_finer(const struct pb_point *a, const struct pb_point *b)
 }
 
 /* The finest chase of that phase in steps of at least so many bytes, but none up to `after`. */
-static const struct pb_point *find_chase(const struct pb_series *series,
-                                         const struct filling *filling, const char *phase,
+static const struct pb_point *find_chase(const struct filling *filling, const char *phase,
                                          uint64_t least_bytes, const struct pb_point *after)
 {
     struct pb_pick pick = {filling->path, "traced", phase};
     const struct pb_point *point, *found = NULL;
     size_t at = 0;
 
-    while ((point = pb_point_next(series, &pick, &at)) != NULL)
+    while ((point = pb_point_next(filling->series, &pick, &at)) != NULL)
         if (point->stride_bytes >= least_bytes && point->stride_bytes > 0 &&
             (after == NULL || is_finer(after, point)) &&
-            pb_point_accesses(series, point).count >= PB_FEW &&
+            pb_point_accesses(filling->series, point).count >= PB_FEW &&
             (found == NULL || is_finer(point, found)))
             found = point;
     return found;
 }
 
-static size_t count_misses(const struct pb_accesses *chase, double border_cycles)
+/* Accesses that take longer than the border, sorted. */
+static enum pb_status sort_misses(const struct pb_accesses *chase, double border_cycles,
+                                  struct pb_sample *sorted_out, struct pb_error *err)
 {
-    size_t misses = 0;
+    struct pb_sample misses = {NULL, 0, 0};
+    enum pb_status status = pb_sample_reserve(&misses, chase->count, err);
 
-    for (size_t i = 0; i < chase->count; i++)
-        misses += pb_access_cycles(chase, i) > border_cycles;
-    return misses;
+    for (size_t i = 0; status == PB_OK && i < chase->count; i++)
+        if (pb_access_cycles(chase, i) > border_cycles)
+            misses.values[misses.count++] = pb_access_cycles(chase, i);
+    if (status == PB_OK)
+        status = pb_sample_sorted(&misses, sorted_out, err);
+    pb_sample_clear(&misses);
+    return status;
 }
 
-/* What one miss fetches. PB_NOT_FOUND: no chase at random, or nothing misses. */
-static enum pb_status measure_fetch(const struct pb_series *series, const struct filling *filling,
-                                    struct pb_estimate *fetch_out, struct pb_error *err)
+/* Of the loads at random. PB_NOT_FOUND: there are none, or nothing misses. */
+static enum pb_status measure_misses(struct filling *filling, struct pb_error *err)
 {
-    const struct pb_point *point = find_chase(series, filling, "random", 1, NULL);
+    const struct pb_point *point = find_chase(filling, "random", 1, NULL);
+    struct pb_sample misses = {NULL, 0, 0};
     struct pb_accesses chase;
-    double share, fetch;
+    double share, bytes, margin;
+    enum pb_status status;
 
     if (point == NULL)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no cold loads at random by %s",
                        filling->path);
-    chase = pb_point_accesses(series, point);
-    share = (double)count_misses(&chase, filling->border_cycles) / (double)chase.count;
-    if (share * (double)chase.count < PB_FEW)
-        return pb_fail(err, PB_NOT_FOUND,
-                       "inconsistent: only %.0f of %zu cold loads at random miss",
-                       share * (double)chase.count, chase.count);
-    /* a power of two: outliers move the share a little */
-    fetch = (double)point->stride_bytes * (share > PB_MOST ? 1.0 : exp2(round(-log2(share))));
-    *fetch_out = (struct pb_estimate){fetch, fetch, fetch};
-    if (share > PB_MOST)
-        fetch_out->low = fmin(fetch, 1.0); /* smaller steps were not taken */
-    return PB_OK;
-}
-
-/* What the misses at random take, outliers left out. They are there: measure_fetch() has seen them.
- */
-static enum pb_status measure_misses(const struct pb_series *series, const struct filling *filling,
-                                     struct pb_band *miss_out, struct pb_error *err)
-{
-    struct pb_accesses chase =
-        pb_point_accesses(series, find_chase(series, filling, "random", 1, NULL));
-    struct pb_sample misses = {NULL, 0, 0}, sorted = {NULL, 0, 0};
-    enum pb_status status = pb_sample_reserve(&misses, chase.count, err);
-    double margin;
-
-    for (size_t i = 0; status == PB_OK && i < chase.count; i++)
-        if (pb_access_cycles(&chase, i) > filling->border_cycles)
-            misses.values[misses.count++] = pb_access_cycles(&chase, i);
-    if (status == PB_OK)
-        status = pb_sample_sorted(&misses, &sorted, err);
+    chase = pb_point_accesses(filling->series, point);
+    status = sort_misses(&chase, filling->border_cycles, &misses, err);
+    if (status == PB_OK && misses.count < PB_FEW)
+        status =
+            pb_fail(err, PB_NOT_FOUND, "inconsistent: only %zu of %zu cold loads at random miss",
+                    misses.count, chase.count);
     if (status == PB_OK) {
-        margin = PB_NEXT_LEVEL_ALIKE * pb_quantile(sorted.values, sorted.count, 0.5);
-        miss_out->low =
-            fmax(pb_quantile(sorted.values, sorted.count, 0.25) - margin, filling->border_cycles);
-        miss_out->high = pb_quantile(sorted.values, sorted.count, 0.75) + margin;
+        /* a power of two: outliers move the share a little */
+        share = (double)misses.count / (double)chase.count;
+        bytes = (double)point->stride_bytes * (share > PB_MOST ? 1.0 : exp2(round(-log2(share))));
+        filling->fetch = (struct pb_estimate){bytes, bytes, bytes};
+        if (share > PB_MOST)
+            filling->fetch.low = fmin(bytes, 1.0); /* smaller steps were not taken */
+        margin = PB_NEXT_LEVEL_ALIKE * pb_quantile(misses.values, misses.count, 0.5);
+        filling->miss.low =
+            fmax(pb_quantile(misses.values, misses.count, 0.25) - margin, filling->border_cycles);
+        filling->miss.high = pb_quantile(misses.values, misses.count, 0.75) + margin;
     }
     pb_sample_clear(&misses);
-    pb_sample_clear(&sorted);
     return status;
 }
 
@@ -170,20 +158,25 @@ static bool may_hide(const struct pb_accesses *chase, const struct pb_band *miss
     return false;
 }
 
-/* Bytes from one miss of the ordered chase to the next. gaps_out->bytes is to be cleared. */
-static enum pb_status collect_gaps(const struct pb_series *series, const struct pb_point *point,
-                                   const struct filling *filling, const struct pb_band *miss,
-                                   struct gaps *gaps_out, struct pb_error *err)
+/*
+ * Bytes from one miss of the ordered chase to the next; what takes as long as the band is a miss.
+ * gaps_out->bytes is to be cleared.
+ */
+static enum pb_status collect_gaps(const struct filling *filling, const struct pb_point *point,
+                                   const struct pb_band *miss, struct gaps *gaps_out,
+                                   struct pb_error *err)
 {
-    struct pb_accesses chase = pb_point_accesses(series, point);
+    struct pb_accesses chase = pb_point_accesses(filling->series, point);
     struct pb_sample gaps = {NULL, 0, 0};
     enum pb_status status = pb_sample_reserve(&gaps, chase.count, err);
-    size_t last = chase.count;
+    size_t last = chase.count, slow = 0;
 
+    gaps_out->point = point;
     gaps_out->ambiguous = 0;
     for (size_t i = 0; status == PB_OK && i < chase.count; i++) {
         double cycles = pb_access_cycles(&chase, i);
 
+        slow += cycles > filling->border_cycles;
         if (cycles <= miss->low || cycles > miss->high)
             continue;
         if (last < i && chase.index_bytes[i] > chase.index_bytes[last]) {
@@ -192,9 +185,7 @@ static enum pb_status collect_gaps(const struct pb_series *series, const struct 
         }
         last = i;
     }
-    gaps_out->point = point;
-    gaps_out->miss_share =
-        (double)count_misses(&chase, filling->border_cycles) / (double)chase.count;
+    gaps_out->miss_share = (double)slow / (double)chase.count;
     if (status == PB_OK)
         status = pb_sample_sorted(&gaps, &gaps_out->bytes, err);
     pb_sample_clear(&gaps);
@@ -203,29 +194,26 @@ static enum pb_status collect_gaps(const struct pb_series *series, const struct 
 
 /* The finest chase in order that misses often enough; *endless_bytes_out: what finer ones covered.
  */
-static enum pb_status choose_gaps(const struct pb_series *series, const struct filling *filling,
-                                  double fetch, struct gaps *gaps_out, double *endless_bytes_out,
-                                  struct pb_error *err)
+static enum pb_status choose_gaps(const struct filling *filling, struct gaps *gaps_out,
+                                  double *endless_bytes_out, struct pb_error *err)
 {
     struct pb_band miss = {filling->border_cycles, INFINITY};
     const struct pb_point *point = NULL, *last = NULL;
-    enum pb_status status = PB_OK;
 
     *endless_bytes_out = 0.0;
-    while ((point = find_chase(series, filling, "strided", (uint64_t)fetch, last)) != NULL) {
-        if (last != NULL)
-            status = measure_misses(series, filling, &miss, err);
-        if (status == PB_OK)
-            status = collect_gaps(series, point, filling, &miss, gaps_out, err);
+    while ((point = find_chase(filling, "strided", (uint64_t)filling->fetch.value, last)) != NULL) {
+        enum pb_status status = collect_gaps(filling, point, &miss, gaps_out, err);
+
         if (status != PB_OK || gaps_out->bytes.count >= PB_FEW)
             return status;
         pb_sample_clear(&gaps_out->bytes);
         *endless_bytes_out = fmax(*endless_bytes_out, (double)point->footprint_bytes);
+        miss = filling->miss; /* wider steps cross pages */
         last = point;
     }
     if (last == NULL)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no cold loads in steps of %.0f bytes",
-                       fetch);
+                       filling->fetch.value);
     return pb_fail(err, PB_NOT_FOUND,
                    "sweep too small: no end of the prefetched range: of %llu loads in steps of "
                    "%llu bytes fewer than %d miss",
@@ -299,20 +287,6 @@ static enum pb_status state_ahead(const struct pb_case *at, const struct gaps *g
     return PB_OK;
 }
 
-static enum pb_status measure_ahead(const struct pb_case *at, const struct filling *filling,
-                                    double fetch, struct pb_error *err)
-{
-    struct gaps gaps = {NULL, {NULL, 0, 0}, 0.0, 0};
-    double endless_bytes;
-    enum pb_status status =
-        choose_gaps(&at->recordings[0].series, filling, fetch, &gaps, &endless_bytes, err);
-
-    if (status == PB_OK)
-        status = state_ahead(at, &gaps, fetch, endless_bytes, err);
-    pb_sample_clear(&gaps.bytes);
-    return status;
-}
-
 /* The row of the cache's lines may have left it open. */
 static void complete_fetch(const struct pb_case *at, const struct pb_estimate *fetch)
 {
@@ -327,16 +301,23 @@ static void complete_fetch(const struct pb_case *at, const struct pb_estimate *f
 
 enum pb_status pb_infer_prefetch(const struct pb_case *at, struct pb_error *err)
 {
-    struct filling filling = {NULL, NULL, NULL, 0.0};
-    struct pb_estimate fetch;
-    enum pb_status status = open_filling(at, &filling, err);
+    const char *memory = at->inference->memory;
+    struct filling filling = {.series = &at->recordings[0].series,
+                              .path = strcmp(memory, "l1") == 0 ? "global_ca" : "global_cg"};
+    struct gaps gaps = {.point = NULL};
+    double endless_bytes;
+    enum pb_status status = find_border(at, &filling.border_cycles, err);
 
     if (status == PB_OK)
-        status = measure_fetch(&at->recordings[0].series, &filling, &fetch, err);
+        status = measure_misses(&filling, err);
     if (status != PB_OK)
         return status;
-    complete_fetch(at, &fetch);
-    fetch.value = fmax(fetch.value,
-                       pb_parameters_number(at->parameters, at->inference->memory, "fetch_bytes"));
-    return measure_ahead(at, &filling, fetch.value, err);
+    complete_fetch(at, &filling.fetch);
+    filling.fetch.value =
+        fmax(filling.fetch.value, pb_parameters_number(at->parameters, memory, "fetch_bytes"));
+    status = choose_gaps(&filling, &gaps, &endless_bytes, err);
+    if (status == PB_OK)
+        status = state_ahead(at, &gaps, filling.fetch.value, endless_bytes, err);
+    pb_sample_clear(&gaps.bytes);
+    return status;
 }
