@@ -83,21 +83,6 @@ static uint64_t common_distance(const struct pb_cache_level *level, struct pb_fe
     return seen[best] > 0 ? best * fetch->step_bytes : FETCH_MAX;
 }
 
-/* Misses of the pass from the end. */
-static size_t count_back(const struct pb_cache_level *level)
-{
-    struct pb_pick pick = {level->way->path, "traced", "backward"};
-    const struct pb_point *point;
-    size_t misses = 0;
-
-    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
-        struct pb_accesses chase = pb_point_accesses(level->series, point);
-
-        misses += pb_classes_count(&level->classes, &chase).misses;
-    }
-    return misses;
-}
-
 /*
  * Log likelihood of so many of some at a share that may be any: of sectors that should be absent
  * others may have been left by earlier loads (a constant cache cannot be emptied).
@@ -113,8 +98,6 @@ struct pb_fetch pb_fetch_find(const struct pb_cache_level *level)
     uint64_t distance = common_distance(level, &fetch);
     double best = -INFINITY, sum = 0.0;
 
-    if (fetch.misses < 2 && count_back(level) < 2)
-        return fetch;
     for (uint64_t sector = fetch.step_bytes; sector > 0 && sector <= FETCH_MAX; sector *= 2) {
         for (int prefetches = 0; prefetches < 2; prefetches++) {
             uint64_t prefetch = prefetches && distance > sector ? distance - sector : 0;
@@ -125,6 +108,8 @@ struct pb_fetch pb_fetch_find(const struct pb_cache_level *level)
                 continue;
             compare(level, "cold", sector, prefetch, &all);
             compare(level, "backward", sector, prefetch, &all);
+            if (all.misses - all.misses_wrong + all.hits_wrong < 2) /* as many missed in all */
+                return fetch;
             likelihood = log_of_any_share(all.misses_wrong, all.misses) +
                          pb_geometry_log_noise(all.hits_wrong, all.hits) +
                          (prefetches ? log(PB_EXCEPTION) : 0.0);
