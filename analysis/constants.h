@@ -51,9 +51,6 @@
 #define PB_TLB_L2_PART       16.0
 #define PB_TLB_L2_MISS_SHARE 1e-3
 
-/* Where the ways of a level are not known, each set is overfull with so many pages more. */
-#define PB_TLB_USUAL_WAYS 8.0
-
 /* Coverages of an entry for which sets are tried, those that explain most with one set. */
 #define PB_TLB_COVERAGES_TRIED 12
 #define PB_TLB_COVERAGE_SHARE  0.05 /* of the best one's gain */

@@ -30,6 +30,7 @@
 #include "analysis/confidence.h"
 #include "analysis/constants.h"
 #include "analysis/statistics/latency.h"
+#include "analysis/tlb/scans.h"
 #include "analysis/trace.h"
 
 enum { SMS_MIN = 8, BLOCKS = 8 };
@@ -236,20 +237,16 @@ enum pb_status pb_infer_misses_over_sms(const struct pb_case *at, struct pb_erro
     return status;
 }
 
-/* Does each page of the chases take an entry of its own, and do they overfill every set? */
-static bool all_miss(const struct pb_case *at, const char *memory, const char *phase)
+/* Does each page of the chases of the level's phase miss it? */
+static bool all_miss(const struct pb_case *at, const char *memory)
 {
-    double entries = pb_parameters_number(at->parameters, memory, "entry_count");
-    double span = pb_parameters_number(at->parameters, memory, "entry_coverage_bytes");
-    double ways = pb_parameters_number(at->parameters, memory, "way_counts");
-    struct pb_pick pick = {NULL, "traced", phase};
+    struct pb_pick pick = {NULL, "traced", memory};
     size_t next = 0;
     const struct pb_point *point = pb_point_next(&at->recordings[0].series, &pick, &next);
 
-    if (isnan(ways) || ways <= 0.0)
-        ways = PB_TLB_USUAL_WAYS;
-    return point != NULL && point->stride_bytes > 0 && (double)point->stride_bytes >= span &&
-           (double)(point->footprint_bytes / point->stride_bytes) >= entries * (1.0 + 1.0 / ways);
+    return point != NULL && point->stride_bytes > 0 &&
+           pb_tlb_all_miss(at->parameters, memory, (double)point->stride_bytes,
+                           point->footprint_bytes / point->stride_bytes);
 }
 
 /* A penalty of the first level alone is not far from what one SM told. */
@@ -308,7 +305,7 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
     pb_parameter_set_none(pb_case_answer(at, "penalty_mode_cycles"),
                           "not observable: loads that surely miss this level and no cache were not "
                           "measured on several SMs");
-    if (!all_miss(at, "tlb_l1", "tlb_l1"))
+    if (!all_miss(at, "tlb_l1"))
         return PB_OK;
     status = read_latencies(series, first.phase, first.measure, &near, err);
     if (status == PB_OK)
@@ -320,7 +317,7 @@ enum pb_status pb_infer_translations_over_sms(const struct pb_case *at, struct p
         known = is_plausible(at, mean); /* else they miss the second level, too */
         if (known)
             override(at, &first, &near, 0.0, mean);
-        if (known && far.sms.count == near.sms.count && all_miss(at, "tlb_l2", "tlb_l2"))
+        if (known && far.sms.count == near.sms.count && all_miss(at, "tlb_l2"))
             status = override_second(at, &second, &near, &far, err);
     }
     pb_sample_clear(&far.sms);

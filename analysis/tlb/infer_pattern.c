@@ -33,6 +33,7 @@
 #include "analysis/confidence.h"
 #include "analysis/constants.h"
 #include "analysis/statistics/modes.h"
+#include "analysis/tlb/scans.h"
 #include "analysis/trace.h"
 
 enum { PATTERNS = 6, MODES_MAX = 16 };
@@ -164,43 +165,10 @@ static const char untranslated_second[] = "its pages do not all miss the second 
 static const char reaching_beyond[] = "its pages do not fit in the second TLB";
 static const char longer_than_misses[] = "its loads take longer than misses of both TLBs cost";
 
-/* A level of translation; NaN: not known. */
-struct level {
-    double entries, span_bytes;
-    const struct pb_parameter *ways; /* of its sets, or of each where they are alike */
-};
-
-static struct level level_of(const struct pb_case *at, const char *memory)
+/* Does every page of the slice miss the level? */
+static bool all_miss(const struct pb_case *at, const struct slice *slice, const char *memory)
 {
-    return (struct level){pb_parameters_number(at->parameters, memory, "entry_count"),
-                          pb_parameters_number(at->parameters, memory, "entry_coverage_bytes"),
-                          pb_parameters_find(at->parameters, memory, "way_counts")};
-}
-
-/*
- * Pages that come in turn overfill a set of theirs, or none of it misses: do they the sets of most?
- * Where the pages skip entries, they may be in fewer sets, and more in each.
- */
-static bool overfills_sets(const struct slice *slice, const struct level *level)
-{
-    double pages = (double)slice->accesses, overfull = 0.0, sets;
-
-    if (level->ways == NULL || level->ways->kind == PB_VALUE_NONE ||
-        slice->stride_bytes > level->span_bytes)
-        return true;
-    if (level->ways->kind == PB_VALUE_NUMBER)
-        return pages > level->entries * (1.0 + 1.0 / level->ways->numbers[0].value) - 1.0;
-    sets = (double)level->ways->number_count;
-    for (size_t i = 0; i < level->ways->number_count; i++)
-        overfull += pages / sets > level->ways->numbers[i].value;
-    return overfull >= PB_MOST * sets;
-}
-
-/* Is every page of the slice an entry of its own, and are there more of them than the level has? */
-static bool all_miss(const struct slice *slice, const struct level *level)
-{
-    return slice->stride_bytes >= level->span_bytes && (double)slice->accesses > level->entries &&
-           overfills_sets(slice, level);
+    return pb_tlb_all_miss(at->parameters, memory, slice->stride_bytes, slice->accesses);
 }
 
 /* Do the lines of the slice fit in the cache, as far as its size is known? */
@@ -314,20 +282,24 @@ static const char *misplaced(const struct pb_case *at, const struct slice *hits,
 /* By what is known of the levels: may so many pages, so far apart, show P2, P3 or P5? */
 static const char *unsuitable(const struct pb_case *at, const struct slice *slice, size_t pattern)
 {
-    struct level first = level_of(at, "tlb_l1"), second = level_of(at, "tlb_l2");
+    static const char *const levels[] = {"tlb_l1", "tlb_l2"};
+    double entries[2], spans[2];
 
-    if (isnan(first.entries) || isnan(first.span_bytes))
+    for (size_t i = 0; i < 2; i++) {
+        entries[i] = pb_parameters_number(at->parameters, levels[i], "entry_count");
+        spans[i] = pb_parameters_number(at->parameters, levels[i], "entry_coverage_bytes");
+    }
+    if (isnan(entries[0]) || isnan(spans[0]))
         return "the first TLB is not known";
-    if (!all_miss(slice, &first))
+    if (!all_miss(at, slice, levels[0]))
         return untranslated_first;
-    if (pattern == 1 && ((double)slice->accesses > second.entries ||
-                         slice->stride_bytes > second.span_bytes)) /* sets may be left out */
-        return reaching_beyond;
-    if (pattern == 1)
-        return NULL;
-    if (isnan(second.entries) || isnan(second.span_bytes))
+    if (pattern == 1) /* sets may be left out */
+        return (double)slice->accesses > entries[1] || slice->stride_bytes > spans[1]
+                   ? reaching_beyond
+                   : NULL;
+    if (isnan(entries[1]) || isnan(spans[1]))
         return "the second TLB is not known";
-    return all_miss(slice, &second) ? NULL : untranslated_second;
+    return all_miss(at, slice, levels[1]) ? NULL : untranslated_second;
 }
 
 /*

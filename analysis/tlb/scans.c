@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/cache/set_overflow.h"
+#include "analysis/constants.h"
 
 /* A chase over pages as it was recorded. */
 struct chase {
@@ -265,4 +266,24 @@ enum pb_status pb_tlb_drop_conflicts(struct pb_tlb_scans *scans,
         drop(&l2, &scans->items[i], lines);
     free(lines);
     return PB_OK;
+}
+
+bool pb_tlb_all_miss(const struct pb_parameters *parameters, const char *memory,
+                     double stride_bytes, uint64_t pages)
+{
+    const struct pb_parameter *ways = pb_parameters_find(parameters, memory, "way_counts");
+    double entries = pb_parameters_number(parameters, memory, "entry_count");
+    double span = pb_parameters_number(parameters, memory, "entry_coverage_bytes");
+    double count = (double)pages, overfull = 0.0, sets;
+
+    if (!(stride_bytes >= span && count > entries))
+        return false;
+    if (ways == NULL || ways->kind == PB_VALUE_NONE || stride_bytes > span)
+        return true;
+    if (ways->kind == PB_VALUE_NUMBER)
+        return count > entries * (1.0 + 1.0 / ways->numbers[0].value) - 1.0;
+    sets = (double)ways->number_count;
+    for (size_t i = 0; i < ways->number_count; i++)
+        overfull += count / sets > ways->numbers[i].value;
+    return overfull >= PB_MOST * sets;
 }

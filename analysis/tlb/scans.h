@@ -72,4 +72,12 @@ static inline size_t pb_tlb_warm_passes(const struct pb_tlb_scan *scan, size_t c
 enum pb_status pb_tlb_drop_conflicts(struct pb_tlb_scans *scans,
                                      const struct pb_parameters *parameters, struct pb_error *err);
 
+/*
+ * Does every one of so many pages, so far apart, miss a level in each pass? Each has to take an
+ * entry of its own, and they have to overfill most sets that are known; pages that skip entries may
+ * be in fewer sets, and more in each.
+ */
+bool pb_tlb_all_miss(const struct pb_parameters *parameters, const char *memory,
+                     double stride_bytes, uint64_t pages);
+
 #endif
