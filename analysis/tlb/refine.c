@@ -460,19 +460,6 @@ static bool propose_again(struct climb *climb, size_t at)
     return better;
 }
 
-/* Few chases may have left out those that speak for what the level was before. */
-static void confirm_level(struct climb *climb, size_t at, struct pb_tlb_level before)
-{
-    const struct pb_tlb_effort effort = climb->effort;
-
-    climb->effort = fine;
-    start_levels(climb, levels_to_look_at(&climb->best, at), 3);
-    try_level(climb, at, before);
-    before.penalty_cycles = climb->best.items[at].penalty_cycles;
-    try_level(climb, at, before);
-    climb->effort = effort;
-}
-
 /* Level by level from one on. */
 static void climb_levels(struct climb *climb, size_t first)
 {
@@ -482,15 +469,12 @@ static void climb_levels(struct climb *climb, size_t first)
     for (int round = 0; better && round < ROUNDS_MAX && climb->status == PB_OK; round++) {
         better = false;
         for (size_t i = first; i < climb->best.count; i++) {
-            const struct pb_tlb_level before = climb->best.items[i];
-
             start_levels(climb, i + 1, PB_TLB_TRIALS);
             scan_entries(climb, climb->best, i); /* with its index, before others are proposed */
             climb->left = PB_TLB_TRIALS;
             if (propose_again(climb, i))
                 scan_entries(climb, climb->best, i);
             climb_level(climb, i, false, PB_TLB_TRIALS);
-            confirm_level(climb, i, before);
         }
         start(climb, from.effort, PB_TLB_TRIALS, &climb->best);
         if (!(climb->score > from.score) && climb->status == PB_OK) { /* with those behind */
