@@ -265,10 +265,40 @@ static bool change_sets(struct climb *climb, size_t at)
     return better;
 }
 
+double pb_tlb_misfit(const struct pb_tlb_fit *fit)
+{
+    double varying = fmax(fit->varying, 1.0);
+    double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, varying);
+
+    return fmax(fit->unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
+                (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);
+}
+
+static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
+                            struct pb_error *err)
+{
+    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS_OF_ALL, 0, 0};
+    double log_likelihood;
+
+    evidence->cache_share = levels->cache_share;
+    return pb_tlb_replay(evidence, levels->items, levels->count, &all, NULL, &log_likelihood,
+                         levels->fits, err);
+}
+
+/* Do loads miss the level as it predicts? */
+static bool fits(struct climb *climb, size_t at)
+{
+    struct pb_tlb_levels levels = climb->best;
+
+    climb->status =
+        climb->status == PB_OK ? check(climb->evidence, &levels, climb->err) : climb->status;
+    return climb->status != PB_OK || pb_tlb_misfit(&levels.fits[at]) <= PB_TLB_SETTLED;
+}
+
 /*
- * Unequal sets that entries come to in turn, past those that are full: from equal ones on, ways of
- * one set more, of another less, or both, as long as that is better. By all chases, since few leave
- * the order open in which sets overflow.
+ * Where loads miss otherwise than predicted, unequal sets that entries come to in turn, past those
+ * that are full: from equal ones on, ways of one set more, of another less, or both, as long as
+ * that is better. By all chases, since few leave the order open in which sets overflow.
  */
 static bool move_ways(struct climb *climb, size_t at)
 {
@@ -279,7 +309,7 @@ static bool move_ways(struct climb *climb, size_t at)
     size_t since = 0;
 
     if (from->victims != PB_TLB_LRU || from->mask_count > 0 || sets < 2 ||
-        sets > PB_TLB_SETS_IN_TURN || !pb_tlb_deal(&levels.items[at].structure))
+        sets > PB_TLB_SETS_IN_TURN || !pb_tlb_deal(&levels.items[at].structure) || fits(climb, at))
         return false;
     start(&other, climb->effort, PB_TLB_TRIALS, &levels);
     for (size_t k = 0; since < 2 * pairs; k = (k + 1) % (2 * pairs)) {
@@ -486,36 +516,6 @@ static void climb_levels(struct climb *climb, size_t first)
     }
 }
 
-double pb_tlb_misfit(const struct pb_tlb_fit *fit)
-{
-    double varying = fmax(fit->varying, 1.0);
-    double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, varying);
-
-    return fmax(fit->unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
-                (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);
-}
-
-static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
-                            struct pb_error *err)
-{
-    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS_OF_ALL, 0, 0};
-    double log_likelihood;
-
-    evidence->cache_share = levels->cache_share;
-    return pb_tlb_replay(evidence, levels->items, levels->count, &all, NULL, &log_likelihood,
-                         levels->fits, err);
-}
-
-/* Do loads miss the level as it predicts? */
-static bool fits(struct climb *climb, size_t at)
-{
-    struct pb_tlb_levels levels = climb->best;
-
-    climb->status =
-        climb->status == PB_OK ? check(climb->evidence, &levels, climb->err) : climb->status;
-    return climb->status != PB_OK || pb_tlb_misfit(&levels.fits[at]) <= PB_TLB_SETTLED;
-}
-
 /* Victims, ways, penalties and misses of caches, by all chases. */
 static void climb_ways(struct climb *climb, size_t first)
 {
@@ -526,7 +526,7 @@ static void climb_ways(struct climb *climb, size_t first)
             continue;
         start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 4);
         climb_level(climb, i, true, PB_TLB_TRIALS / 4);
-        if (!fits(climb, i) && move_ways(climb, i))
+        if (move_ways(climb, i))
             climb_level(climb, i, true, PB_TLB_TRIALS / 4);
     }
     start(climb, effort, PB_TLB_TRIALS / 4, &climb->best);
