@@ -568,19 +568,19 @@ static enum pb_status bound_level(struct pb_tlb_evidence *evidence, struct pb_tl
                                   size_t at, struct level *level, struct pb_error *err)
 {
     struct pb_tlb_ranking ranking;
-    enum pb_status status = PB_OK;
-    size_t chosen = 1;
+    size_t chosen, round = 0;
 
     *level = (struct level){.step_cycles = likeliest->items[at].penalty_cycles};
-    for (size_t round = 0; round < ROUNDS_MAX && chosen != 0 && status == PB_OK; round++) {
-        status = pb_tlb_list_alike(evidence, likeliest, at, &ranking, err);
+    do {
+        enum pb_status status = pb_tlb_list_alike(evidence, likeliest, at, &ranking, err);
+
         if (status != PB_OK)
             return status;
         chosen = choose(&ranking);
         likeliest->items[at].structure = ranking.items[chosen];
-    }
+    } while (chosen != 0 && ++round < ROUNDS_MAX);
     summarise(&ranking, level);
-    return status;
+    return PB_OK;
 }
 
 /*

@@ -648,11 +648,12 @@ static void score_parities(struct scorer *scorer, double bound)
     enum { SEEN, PLAIN, REMAPPED, BOTH, KINDS };
     double gain = 0.0;
 
-    for (int kind = SEEN; kind < KINDS && (kind <= PLAIN || gain < PB_TLB_EXPLAINED * bound);
-         kind++) {
+    for (int kind = SEEN; kind < KINDS; kind++) {
         struct pb_gf2_span tried = {.rank = 0};
         struct pb_tlb_structure index;
 
+        if (kind > PLAIN && gain >= PB_TLB_EXPLAINED * bound)
+            break;
         scorer->difference_count = 0;
         for (size_t s = 0; s < scans->count; s++)
             if (kind == BOTH || (scans->items[s].remapped_bytes > 0) == (kind == REMAPPED))
