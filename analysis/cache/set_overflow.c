@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/model/parities.h"
+
 enum { LINES_MAX = 1 << 20, SETS_MAX = 1 << 20 };
 
 enum { IS_WALKED = 1, IS_MISSING = 2 };
@@ -63,19 +65,28 @@ static void mark(const struct pb_accesses *chase, uint64_t base, const struct pb
     }
 }
 
+static uint64_t set_of(const struct pb_geometry *sets, const struct pb_parities *parities,
+                       uint64_t address)
+{
+    return sets->index == PB_INDEX_XOR ? pb_parities_index(parities, address)
+                                       : pb_geometry_set(sets, address);
+}
+
 static void compare(const struct pb_geometry *sets, uint64_t base, const unsigned char *marks,
                     size_t lines, uint64_t *filled, struct pb_set_prediction *prediction)
 {
     uint64_t first = base / sets->line_bytes * sets->line_bytes;
     uint64_t only = UINT64_MAX; /* the set of the first line that missed */
+    struct pb_parities parities;
     size_t missing = 0;
 
+    pb_parities_make(sets->masks, sets->mask_count, &parities);
     for (size_t i = 0; i < lines; i++)
         if (marks[i] != 0)
-            filled[pb_geometry_set(sets, first + i * sets->line_bytes)]++;
+            filled[set_of(sets, &parities, first + i * sets->line_bytes)]++;
     prediction->is_one_set = true;
     for (size_t i = 0; i < lines; i++) {
-        uint64_t set = pb_geometry_set(sets, first + i * sets->line_bytes);
+        uint64_t set = set_of(sets, &parities, first + i * sets->line_bytes);
         bool is_overflowing = marks[i] != 0 && filled[set] > sets->ways;
         bool is_missing = (marks[i] & IS_MISSING) != 0;
 

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { PB_PARITIES_BYTES = 4 }; /* at least, so that most need no loop */
+
 struct pb_parities {
     uint32_t of[8][256];
     unsigned first_bit, bytes;
@@ -24,6 +26,8 @@ static inline void pb_parities_make(const uint64_t *masks, size_t count,
     parities->first_bit = all == 0 ? 0 : (unsigned)__builtin_ctzll(all);
     parities->bytes =
         all == 0 ? 0 : (63 - (unsigned)__builtin_clzll(all) - parities->first_bit) / 8 + 1;
+    if (parities->bytes < PB_PARITIES_BYTES)
+        parities->bytes = PB_PARITIES_BYTES;
     for (unsigned byte = 0; byte < parities->bytes; byte++) {
         uint32_t *of = parities->of[byte];
 
@@ -41,11 +45,12 @@ static inline void pb_parities_make(const uint64_t *masks, size_t count,
 
 static inline uint32_t pb_parities_index(const struct pb_parities *parities, uint64_t address)
 {
-    uint32_t index = 0;
+    uint64_t left = address >> parities->first_bit;
+    uint32_t index = parities->of[0][left & 0xff] ^ parities->of[1][left >> 8 & 0xff] ^
+                     parities->of[2][left >> 16 & 0xff] ^ parities->of[3][left >> 24 & 0xff];
 
-    address >>= parities->first_bit;
-    for (unsigned byte = 0; byte < parities->bytes; byte++, address >>= 8)
-        index ^= parities->of[byte][address & 0xff];
+    for (unsigned byte = PB_PARITIES_BYTES; byte < parities->bytes; byte++)
+        index ^= parities->of[byte][left >> 8 * byte & 0xff];
     return index;
 }
 
