@@ -104,9 +104,9 @@ static enum pb_status allocate(const struct pb_cache_level *levels, size_t count
             accesses += pb_point_accesses(levels[i].series, &levels[i].series->points[k]).count;
     }
     chases->items = calloc(points + 1, sizeof(*chases->items));
-    chases->missing = calloc(accesses + 1, sizeof(*chases->missing));
-    chases->background = calloc(accesses + 1, sizeof(*chases->background));
-    chases->seen = calloc(accesses + 1, sizeof(*chases->seen));
+    chases->missing = malloc((accesses + 1) * sizeof(*chases->missing));
+    chases->background = malloc((accesses + 1) * sizeof(*chases->background));
+    chases->seen = malloc((accesses + 1) * sizeof(*chases->seen));
     chases->place = calloc(accesses + 1, sizeof(*chases->place));
     if (chases->items == NULL || chases->missing == NULL || chases->background == NULL ||
         chases->seen == NULL || chases->place == NULL)
@@ -248,13 +248,17 @@ bool pb_geometry_is_contradicted(const struct pb_geometry_fit *fit)
     return is_too_much((double)fit->hits_wrong, (double)fit->hits);
 }
 
+/* As noise, or at the rate of exceptions. */
+static double log_at_rate(bool are_exceptions, double wrong, double count)
+{
+    if (are_exceptions)
+        return wrong * log(PB_EXCEPTION) + (count - wrong) * log1p(-PB_EXCEPTION);
+    return log_beta_binomial(wrong, count, 0.5, 1.0 / PB_SPIKES_MOST);
+}
+
 double pb_geometry_log_noise(size_t wrong, size_t count)
 {
-    double all = (double)count;
-
-    if (is_too_much((double)wrong, all))
-        return (double)wrong * log(PB_EXCEPTION) + (all - (double)wrong) * log1p(-PB_EXCEPTION);
-    return log_beta_binomial((double)wrong, all, 0.5, 1.0 / PB_SPIKES_MOST);
+    return log_at_rate(is_too_much((double)wrong, (double)count), (double)wrong, (double)count);
 }
 
 /* Of the loads that are not open. */
@@ -309,11 +313,13 @@ static size_t count_lines(const struct pb_cache_chases *chases, const struct pb_
 static enum pb_status sets_open(const struct pb_geometry *geometry, size_t lines, struct sets *sets,
                                 struct pb_error *err)
 {
-    sets->lines = calloc(3 * geometry->sets + 2 * lines, sizeof(*sets->lines));
+    sets->lines = malloc((3 * geometry->sets + 2 * lines) * sizeof(*sets->lines));
     if (sets->lines == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %llu sets",
                        (unsigned long long)geometry->sets);
+    sets->count = SIZE_MAX; /* of no array */
     sets->missed = sets->lines + geometry->sets;
+    memset(sets->lines, 0, 2 * geometry->sets * sizeof(*sets->lines));
     sets->last = sets->missed + geometry->sets;
     sets->before = sets->last + geometry->sets;
     sets->rank = sets->before + lines;
@@ -325,23 +331,26 @@ static enum pb_status sets_open(const struct pb_geometry *geometry, size_t lines
 static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_t bytes,
                       uint64_t stride, struct sets *sets)
 {
-    uint64_t line = geometry->line_bytes;
-    uint32_t count = 0;
+    uint64_t line = geometry->line_bytes, step = stride > line ? stride : line;
+    uint64_t first = stride > line ? base : base / line * line;
+    size_t count = (size_t)((base + bytes - first + step - 1) / step);
 
-    sets->first = stride > line ? base : base / line * line;
-    sets->step = stride > line ? stride : line;
-    memset(sets->lines, 0, 2 * geometry->sets * sizeof(*sets->lines));
-    memset(sets->last, 0xff, geometry->sets * sizeof(*sets->last));
-    sets->overfull = 0;
-    for (uint64_t address = sets->first; address < base + bytes; address += sets->step) {
-        uint64_t set = set_of(sets, geometry, address);
-
-        sets->rank[count] = sets->lines[set];
-        sets->overfull += ++sets->lines[set] == geometry->ways + 1;
-        sets->before[count] = sets->last[set];
-        sets->last[set] = count++;
+    memset(sets->missed, 0, geometry->sets * sizeof(*sets->missed));
+    if (sets->count > count || sets->first != first || sets->step != step) {
+        memset(sets->lines, 0, geometry->sets * sizeof(*sets->lines));
+        memset(sets->last, 0xff, geometry->sets * sizeof(*sets->last));
+        sets->first = first;
+        sets->step = step;
+        sets->count = sets->overfull = 0;
     }
-    sets->count = count;
+    for (; sets->count < count; sets->count++) { /* else beside those of the array before */
+        uint64_t set = set_of(sets, geometry, first + sets->count * step);
+
+        sets->rank[sets->count] = sets->lines[set];
+        sets->overfull += ++sets->lines[set] == geometry->ways + 1;
+        sets->before[sets->count] = sets->last[set];
+        sets->last[set] = (uint32_t)sets->count;
+    }
 }
 
 /* How many lines that are too many for their sets did not miss in a pass. */
@@ -383,7 +392,7 @@ static double log_of_rate(struct rate rate)
 {
     uint32_t open = rate.open > rate.missed ? rate.open : rate.missed;
 
-    return log_beta_binomial((double)rate.missed, (double)open, 1.0, 1.0);
+    return open == 0 ? 0.0 : gsl_sf_lnbeta(rate.missed + 1.0, (double)(open - rate.missed) + 1.0);
 }
 
 /* At the rate that was seen. */
@@ -536,12 +545,10 @@ struct visit {
  * open. The other sectors of one visit share its outcome, where nothing is prefetched; a first one
  * that alone seems to miss is an outlier, and contradicts once.
  */
-static void take_load(const struct pb_geometry *geometry, uint64_t address, bool missed,
-                      struct rate *open, struct visit *visit, struct pool *pool,
+static void take_load(const struct pb_geometry *geometry, uint64_t line, uint64_t sector,
+                      bool missed, struct rate *open, struct visit *visit, struct pool *pool,
                       struct pb_geometry_fit *fit)
 {
-    uint64_t line = quotient(address, geometry->line_bytes);
-    uint64_t sector = quotient(address, geometry->sector_bytes);
     bool is_same = line == visit->line, is_new = sector != visit->sector;
     bool was_outlier = is_new && is_same && !missed && visit->has_missed && visit->is_first &&
                        !geometry->hides_misses;
@@ -585,40 +592,63 @@ static struct rate *open_rates(const struct pb_cache_chase *chase,
                          [sets->lines[set] == geometry->ways + 1 ? 0 : EXCESSES];
 }
 
+/* The loads of the line from `i` on, and those that miss. Returns where they end. */
+static size_t count_rest(const struct pb_cache_chase *chase, size_t i, uint64_t line, int shift,
+                         size_t *loads, size_t *missed)
+{
+    for (; i < chase->count && chase->seen[i] != PB_OBSERVED_NEITHER &&
+           (chase->base + chase->offset_bytes[i]) >> shift == line;
+         i++) {
+        ++*loads;
+        *missed += chase->seen[i] == PB_OBSERVED_MISS;
+    }
+    return i;
+}
+
 /* The loads of a pass, sets[] filled; missed[] counts those lines of each set. */
 static void score_loads(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
                         bool all_open, struct sets *sets, struct pb_geometry_fit *fit)
 {
+    int line_shift = __builtin_ctzll(geometry->line_bytes);
+    int sector_shift = __builtin_ctzll(geometry->sector_bytes);
     struct visit visit = {.line = UINT64_MAX, .sector = UINT64_MAX};
     struct pool pool = {.before = false};
     struct rate *open = NULL;
     uint64_t set = 0;
 
-    for (size_t i = 0; i < chase->count; i++) {
-        uint64_t address = chase->base + chase->offset_bytes[i], line;
-        bool missed = chase->seen[i] == PB_OBSERVED_MISS, is_new;
+    for (size_t i = 0; i < chase->count;) {
+        uint64_t address = chase->base + chase->offset_bytes[i], line = address >> line_shift;
+        bool missed = chase->seen[i] == PB_OBSERVED_MISS, is_new = line != visit.line;
 
         if (chase->seen[i] == PB_OBSERVED_NEITHER) { /* it may have been a miss */
             if (!all_open)
                 sets->missed[set_of(sets, geometry, address)]++;
             visit.line = visit.sector = UINT64_MAX;
+            i++;
             continue;
         }
-        line = quotient(address, geometry->line_bytes);
-        is_new = line != visit.line;
         if (all_open)
             open = pool.by_rank[NO_RANK];
         else if (is_new || geometry->hides_misses)
             open = open_rates(chase, geometry, sets, address, &pool, &set);
         sets->missed[set] += is_new && missed;
         if (open != NULL) {
-            take_load(geometry, address, missed, open, &visit, &pool, fit);
-            continue;
+            take_load(geometry, line, address >> sector_shift, missed, open, &visit, &pool, fit);
+            i++;
+        } else {
+            visit.line = line;
+            visit.has_missed = false;
         }
-        fit->hits++;
-        fit->hits_wrong += missed;
-        visit.line = line;
-        visit.has_missed = false;
+        if (open == NULL || (!visit.has_missed && !geometry->hides_misses)) {
+            i = count_rest(chase, i, line, line_shift, &fit->hits, &fit->hits_wrong);
+        } else if (visit.has_missed && !visit.is_first && !geometry->hides_misses &&
+                   chase->stride_bytes >= geometry->sector_bytes) {
+            size_t loads = 0, misses = 0;
+
+            i = count_rest(chase, i, line, line_shift, &loads, &misses);
+            fit->misses += loads;
+            fit->misses_wrong += loads - misses;
+        }
     }
     add_pool(&pool, fit);
 }
@@ -751,10 +781,21 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     }
 }
 
+/* Whatever more is added: is the log likelihood less by now? */
+static bool is_lost(const struct pb_geometry_fit *fit, double least)
+{
+    double wrong = (double)fit->hits_wrong, hits = (double)fit->hits;
+    double noise = fmax(log_at_rate(false, wrong, hits), log_at_rate(true, wrong, hits));
+
+    return pb_geometry_log_likelihood(fit) - pb_geometry_log_noise(fit->hits_wrong, fit->hits) +
+               noise <
+           least;
+}
+
 enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
                                  const struct pb_geometry *geometry, enum pb_chase_kind kind,
-                                 uint64_t most_bytes, size_t every, struct pb_geometry_fit *fit,
-                                 struct pb_error *err)
+                                 uint64_t most_bytes, size_t every, double least,
+                                 struct pb_geometry_fit *fit, struct pb_error *err)
 {
     const struct pb_cache_chase *filled = NULL;
     size_t seen = 0, background = 0;
@@ -770,6 +811,8 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
             continue;
         if (kind != PB_CHASE_CONFLICT) {
             score_sweep(chase, geometry, &sets, fit);
+            if (least > -INFINITY && is_lost(fit, least))
+                break;
             continue;
         }
         if (filled == NULL || filled->array_bytes != chase->array_bytes ||

@@ -102,12 +102,14 @@ struct pb_geometry_fit {
     size_t conflicts; /* passes whose added line overfills a set that the array does not */
 };
 
-/* Adds every so manieth chase of one kind, of those over arrays of at most so many bytes.
- * PB_NO_MEMORY. */
+/*
+ * Adds every so manieth chase of one kind, of those over arrays of at most so many bytes; sweeps as
+ * long as the log likelihood of all that was added can still be `least`. PB_NO_MEMORY.
+ */
 enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
                                  const struct pb_geometry *geometry, enum pb_chase_kind kind,
-                                 uint64_t most_bytes, size_t every, struct pb_geometry_fit *fit,
-                                 struct pb_error *err);
+                                 uint64_t most_bytes, size_t every, double least,
+                                 struct pb_geometry_fit *fit, struct pb_error *err);
 
 /* Log likelihood of so many loads of a right hypothesis that contradict it, at no known rate. */
 double pb_geometry_log_noise(size_t wrong, size_t count);

@@ -73,30 +73,17 @@ static void state_fetch(const struct pb_case *at, const struct pb_fetch *fetch)
             bytes);
 }
 
+/* least: see pb_geometry_score() */
 static enum pb_status add_score(const struct scene *scene, struct pb_hypothesis *hypothesis,
-                                enum pb_chase_kind kind, size_t every, struct pb_error *err)
+                                enum pb_chase_kind kind, size_t every, double least,
+                                struct pb_error *err)
 {
     double before = pb_geometry_log_likelihood(&hypothesis->fit);
-    enum pb_status status = pb_geometry_score(&scene->chases, &hypothesis->geometry, kind,
-                                              scene->most_bytes, every, &hypothesis->fit, err);
+    enum pb_status status =
+        pb_geometry_score(&scene->chases, &hypothesis->geometry, kind, scene->most_bytes, every,
+                          least, &hypothesis->fit, err);
 
     hypothesis->log_likelihood += pb_geometry_log_likelihood(&hypothesis->fit) - before;
-    return status;
-}
-
-/* The same from every so manieth chase, which stands for the others. */
-static enum pb_status add_estimate(const struct scene *scene, struct pb_hypotheses *hypotheses,
-                                   enum pb_chase_kind kind, size_t every, struct pb_error *err)
-{
-    enum pb_status status = PB_OK;
-
-    for (size_t i = 0; i < hypotheses->count && status == PB_OK; i++) {
-        double before = hypotheses->items[i].log_likelihood;
-
-        status = add_score(scene, &hypotheses->items[i], kind, every, err);
-        hypotheses->items[i].log_likelihood +=
-            (double)(every - 1) * (hypotheses->items[i].log_likelihood - before);
-    }
     return status;
 }
 
@@ -119,6 +106,51 @@ static void keep_best(struct pb_hypotheses *hypotheses, size_t few)
             hypotheses->items[kept++] = hypotheses->items[i];
     }
     hypotheses->count = kept;
+}
+
+/* What one has to be as likely as behind so many that are scored, to be one of the best few. */
+static double least_to_keep(const struct pb_hypotheses *hypotheses, size_t scored, size_t few)
+{
+    double best[CANDIDATES];
+
+    for (size_t i = 0; i < few; i++)
+        best[i] = -INFINITY;
+    for (size_t k = 0; k < scored; k++) {
+        double here = hypotheses->items[k].log_likelihood;
+
+        if (hypotheses->items[k].geometry.line_bytes !=
+            hypotheses->items[scored].geometry.line_bytes)
+            continue;
+        for (size_t i = 0; i < few; i++) {
+            double other = best[i];
+
+            best[i] = fmax(here, other);
+            here = fmin(here, other);
+        }
+    }
+    return best[few - 1];
+}
+
+/*
+ * Scores all by every so manieth chase, which stands for the others, and keeps the best few of each
+ * line.
+ */
+static enum pb_status add_estimate(const struct scene *scene, struct pb_hypotheses *hypotheses,
+                                   enum pb_chase_kind kind, size_t every, size_t few,
+                                   struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < hypotheses->count && status == PB_OK; i++) {
+        double *here = &hypotheses->items[i].log_likelihood, before = *here;
+        double least = (least_to_keep(hypotheses, i, few) - before) / (double)every;
+
+        least += pb_geometry_log_likelihood(&hypotheses->items[i].fit);
+        status = add_score(scene, &hypotheses->items[i], kind, every, least, err);
+        *here += (double)(every - 1) * (*here - before);
+    }
+    keep_best(hypotheses, few);
+    return status;
 }
 
 /* The arrays of the conflicts: those that fill the cache, and where they were taken shorter ones.
@@ -170,8 +202,9 @@ static enum pb_status find_store(struct scene *scene, uint64_t least, struct pb_
 {
     struct pb_geometry_fit fit = {.open = 0.0};
     size_t explained, all;
-    enum pb_status status = pb_geometry_score(&scene->chases, &scene->hypotheses.items[0].geometry,
-                                              PB_CHASE_CONFLICT, UINT64_MAX, 1, &fit, err);
+    enum pb_status status =
+        pb_geometry_score(&scene->chases, &scene->hypotheses.items[0].geometry, PB_CHASE_CONFLICT,
+                          UINT64_MAX, 1, -INFINITY, &fit, err);
 
     if (status == PB_OK)
         status = pb_geometry_score(&scene->chases, &scene->hypotheses.items[0].geometry,
@@ -192,10 +225,10 @@ static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
 
         hypothesis->fit = (struct pb_geometry_fit){.open = 0.0};
         hypothesis->log_likelihood = hypothesis->log_prior;
-        status = add_score(scene, hypothesis, PB_CHASE_CONFLICT, every, err);
+        status = add_score(scene, hypothesis, PB_CHASE_CONFLICT, every, -INFINITY, err);
         hypothesis->conflicts = hypothesis->fit;
         if (status == PB_OK)
-            status = add_score(scene, hypothesis, PB_CHASE_SWEEP, 1, err);
+            status = add_score(scene, hypothesis, PB_CHASE_SWEEP, 1, -INFINITY, err);
     }
     return status;
 }
@@ -309,18 +342,16 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
     span_arrays(scene, &least, &most);
     scene->most_bytes = least;
     if (status == PB_OK)
-        status = add_estimate(scene, hypotheses, PB_CHASE_CONFLICT, every, err);
+        status = add_estimate(scene, hypotheses, PB_CHASE_CONFLICT, every, CANDIDATES, err);
     if (status != PB_OK || hypotheses->count == 0)
         return status;
-    keep_best(hypotheses, CANDIDATES);
     scene->most_bytes = UINT64_MAX;
     if (least < most)
         status = find_store(scene, least, err);
     if (status == PB_OK)
-        status =
-            add_estimate(scene, hypotheses, PB_CHASE_SWEEP,
-                         1 + pb_cache_chases_loads(&scene->chases) / (16 * PB_CACHE_WORK), err);
-    keep_best(hypotheses, PB_FEW);
+        status = add_estimate(scene, hypotheses, PB_CHASE_SWEEP,
+                              1 + pb_cache_chases_loads(&scene->chases) / (16 * PB_CACHE_WORK),
+                              PB_FEW, err);
     if (status == PB_OK)
         status = pb_hypotheses_add(hypotheses, &ample, err);
     if (status == PB_OK)

@@ -249,8 +249,8 @@ static enum pb_status count_lacking(const struct evidence *evidence, uint64_t li
                                                      ? evidence->hints.fits_bytes / line + 1
                                                      : UINT32_MAX};
     struct pb_geometry_fit fit = {.open = 0.0};
-    enum pb_status status =
-        pb_geometry_score(evidence->chases, &geometry, PB_CHASE_SWEEP, UINT64_MAX, 1, &fit, err);
+    enum pb_status status = pb_geometry_score(evidence->chases, &geometry, PB_CHASE_SWEEP,
+                                              UINT64_MAX, 1, -INFINITY, &fit, err);
 
     *lacking_out = fit.lacking;
     return status;

@@ -287,9 +287,9 @@ static struct pb_geometry_fit score(const struct passes *passes, const struct pb
 {
     struct pb_geometry_fit fit = {.open = 0.0};
 
-    assert_int_equal(
-        pb_geometry_score(&passes->chases, geometry, PB_CHASE_CONFLICT, UINT64_MAX, 1, &fit, NULL),
-        PB_OK);
+    assert_int_equal(pb_geometry_score(&passes->chases, geometry, PB_CHASE_CONFLICT, UINT64_MAX, 1,
+                                       -INFINITY, &fit, NULL),
+                     PB_OK);
     return fit;
 }
 
@@ -362,7 +362,8 @@ static void test_geometry__a_first_load_that_misses_alone_is_an_outlier(void **s
         seen[i] = i == 0 || i / 4 == 8 ? PB_OBSERVED_MISS : PB_OBSERVED_HIT;
     }
     assert_int_equal(
-        pb_geometry_score(&chases, &geometry, PB_CHASE_SWEEP, UINT64_MAX, 1, &fit, NULL), PB_OK);
+        pb_geometry_score(&chases, &geometry, PB_CHASE_SWEEP, UINT64_MAX, 1, -INFINITY, &fit, NULL),
+        PB_OK);
     assert_int_equal(fit.misses_wrong, 1);
     assert_int_equal(fit.hits_wrong, 0);
 }
