@@ -146,6 +146,7 @@ struct prediction {
     bool is_drawn_miss; /* in the model */
     bool is_settled;    /* the same in every pass that is compared: see settle() */
     bool can_fail;      /* nothing is open, and a latency could show that the answers are wrong */
+    uint32_t sure;      /* answers, where a latency of theirs surely agrees */
 };
 
 struct spread {
@@ -358,7 +359,7 @@ static inline uint32_t answers_of(const struct route *route, double cycles)
 {
     if (!(cycles >= 0.0))
         return 0;
-    return route->answers[cycles < CYCLES_MAX ? (size_t)(cycles + 0.5) : CYCLES_MAX - 1];
+    return route->answers[cycles < CYCLES_MAX - 1 ? (int)(cycles + 0.5) : CYCLES_MAX - 1];
 }
 
 /* Could a latency have shown that these answers are wrong? */
@@ -674,6 +675,8 @@ static void predict(struct launch *launch, uint64_t page, uint64_t line,
     prediction_out->answers = answers & launch->route->all;
     prediction_out->can_fail =
         !prediction_out->is_open && can_fail(launch->route, prediction_out->answers);
+    if (prediction_out->can_fail && prediction_out->drawn_depth == 0)
+        prediction_out->sure = prediction_out->answers;
 }
 
 static void clear_lines(struct stage *stage)
@@ -774,7 +777,7 @@ static inline bool compare(struct launch *launch, const struct prediction *predi
 {
     uint32_t seen = answers_of(launch->route, cycles);
 
-    if ((seen & prediction->answers) == 0 || !prediction->can_fail || prediction->drawn_depth > 0)
+    if ((seen & prediction->sure) == 0)
         return compare_open(launch, prediction, cycles, seen, counts);
     counts->accesses++;
     counts->agreed++;
@@ -1196,13 +1199,20 @@ static bool have_lines_turns(const struct launch *launch, const struct pb_point 
 }
 
 /* The load before that slot was the one of the slot before, or the last one of a pass. */
-static void begin_at(struct launch *launch, size_t slot, const struct pb_point *point,
+static void go_on_at(struct launch *launch, size_t slot, const struct pb_point *point,
                      const struct pb_sequence *sequence)
 {
     uint64_t offset = sequence->offset_bytes[(slot > 0 ? slot : sequence->period) - 1];
 
     launch->last = point->base_address + offset;
     launch->last_line = line_address(point, offset);
+}
+
+/* Nor is a load before that one known. */
+static void begin_at(struct launch *launch, size_t slot, const struct pb_point *point,
+                     const struct pb_sequence *sequence)
+{
+    go_on_at(launch, slot, point, sequence);
     for (size_t c = 0; c < launch->way->count; c++)
         launch->caches[c].last_sector = UINT64_MAX;
     for (size_t t = 0; t + 1 < launch->route->tlbs; t++)
@@ -1353,25 +1363,23 @@ static bool predict_settled(struct launch *launch, const struct pb_point *point,
 
     begin_at(launch, 0, point, sequence);
     for (size_t slot = 0; slot < count; slot++) {
-        uint64_t page = point->base_address + sequence->offset_bytes[slot];
-        uint64_t address = line_address(point, sequence->offset_bytes[slot]);
         const struct chased_set *set = is_by_set ? &first->sets[pass[slot].set] : NULL;
         bool is_held =
             are_translated && (first->is_held || (set != NULL && set->lines <= set->ways));
         bool is_settled = set == NULL || !must_run(first, set);
+        uint64_t offset = sequence->offset_bytes[slot];
 
         if (is_held && held.is_settled) {
             pass[slot] = held;
-        } else {
-            if (is_settled)
-                predict(launch, page, address, &pass[slot]);
-            pass[slot].is_settled = is_settled;
-            is_whole &= is_settled;
-            if (is_held)
-                held = pass[slot];
+            continue;
         }
-        launch->last = page;
-        launch->last_line = address;
+        go_on_at(launch, slot, point, sequence);
+        if (is_settled)
+            predict(launch, point->base_address + offset, line_address(point, offset), &pass[slot]);
+        pass[slot].is_settled = is_settled;
+        is_whole &= is_settled;
+        if (is_held)
+            held = pass[slot];
     }
     return is_whole;
 }
