@@ -208,7 +208,7 @@ static enum pb_status find_store(struct scene *scene, uint64_t least, struct pb_
 
     if (status == PB_OK)
         status = pb_geometry_score(&scene->chases, &scene->hypotheses.items[0].geometry,
-                                   PB_CHASE_SWEEP, UINT64_MAX, 1, &fit, err);
+                                   PB_CHASE_SWEEP, UINT64_MAX, 1, -INFINITY, &fit, err);
     explained = count_explained(&fit, count_misses(scene, true), &all);
     if ((double)explained < PB_MOST * (double)all)
         scene->most_bytes = least;

@@ -177,6 +177,7 @@ enum pb_status pb_tlb_evidence_open(const struct pb_tlb_scans *scans,
     memset(evidence, 0, sizeof(*evidence));
     evidence->scans = scans;
     evidence->weighed_cycles = NAN;
+    evidence->every = 1;
     status = estimate_noise(scans, &evidence->noise, err);
     if (status == PB_OK)
         status = pb_sample_sorted(&scans->reference, &sorted, err);
@@ -530,13 +531,13 @@ static double weigh_base(const struct pb_tlb_evidence *evidence, const struct ta
                          const struct place *place, const struct pb_tlb_base *base, float *misses)
 {
     const struct row *rows = tables[base->cache].rows;
-    double sum = base->log_prior;
+    double sum = base->log_prior, shift = PB_TLB_BELOW + 0.5 - base->cycles;
 
     for (size_t w = place->first; w < place->count;) {
         const struct missed missed = find_missed(evidence, place, w);
 
         for (; missed.count == 0 && w < missed.end; w++) { /* most loads */
-            const struct row *row = &rows[pb_tlb_row(place->cycles[w] - base->cycles)];
+            const struct row *row = &rows[pb_tlb_row_at(place->cycles[w] + shift)];
 
             misses[w] = row->miss;
             sum += row->hit;
@@ -599,7 +600,7 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles)
     for (size_t s = 0; s < evidence->scans->count; s++) {
         double before = most;
 
-        for (size_t at = 0; at < evidence->scans->items[s].place_count; at++) {
+        for (size_t at = 0; at < evidence->scans->items[s].place_count; at += evidence->every) {
             struct place place = find_place(evidence, s, at);
 
             most += weigh_place(evidence, tables, &place, penalty_cycles,

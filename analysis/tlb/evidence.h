@@ -68,6 +68,7 @@ struct pb_tlb_evidence {
     size_t step_count;
     float **gain;               /* [scan][place][chase_count + 1], of the step looked at last, */
     double weighed_cycles;      /* which is this; NaN: what is known has changed since */
+    size_t every;               /* each so manieth place alone is weighed; 1: all */
     double bound, *scan_bounds; /* no structure gains more, nor in a scan; [scan] */
     double *scratch;            /* as many as the most chases of a scan, */
     float *misses;              /* and of one base, by how much a miss explains each load better */
@@ -127,13 +128,16 @@ static inline size_t pb_tlb_base_kinds(const struct pb_tlb_evidence *evidence)
     return evidence->is_uniform && !evidence->supposes_hits ? evidence->base_count : 1;
 }
 
-static inline size_t pb_tlb_row(double excess_cycles)
+static inline size_t pb_tlb_row_at(double at)
 {
-    double at = excess_cycles + PB_TLB_BELOW + 0.5;
-
     if (at >= 0.0)
         return at < PB_TLB_ROWS ? (size_t)(int)at : PB_TLB_ROWS - 1; /* a signed one is quicker */
     return isnan(at) ? PB_TLB_ROWS : 0;
+}
+
+static inline size_t pb_tlb_row(double excess_cycles)
+{
+    return pb_tlb_row_at(excess_cycles + PB_TLB_BELOW + 0.5);
 }
 
 static inline const float *pb_tlb_gain(const struct pb_tlb_evidence *evidence, size_t scan,

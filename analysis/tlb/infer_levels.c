@@ -31,7 +31,8 @@
 enum {
     CANDIDATES_MAX = 4, /* for the next level; the last is scratch */
     LEAVES_MAX = 6,     /* sets of levels that are compared */
-    ROUNDS_MAX = 3      /* in which another structure is chosen */
+    ROUNDS_MAX = 3,     /* in which another structure is chosen */
+    PART = 8            /* of the places: as many show about how likely a step is */
 };
 
 /* A level that was found. */
@@ -215,27 +216,25 @@ static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct candid
     return status;
 }
 
-/* How many levels a load misses. */
-static size_t missed(const struct pb_tlb_evidence *evidence, size_t s, size_t place, uint32_t pages)
-{
-    size_t count = 0;
-
-    while (count < evidence->level_count && evidence->known[count].onset_pages[s][place] <= pages)
-        count++;
-    return count;
-}
-
 /* The median of a place's loads that miss so many levels; NaN: fewer than three. */
 static double median_of(const struct pb_tlb_evidence *evidence, size_t s, size_t place,
                         size_t levels)
 {
     const struct pb_tlb_scan *scan = &evidence->scans->items[s];
+    uint32_t least = 0, end = PB_TLB_NEVER;
     size_t count = 0;
 
-    for (size_t w = 0; w < scan->chase_count; w++) {
+    for (size_t i = 0; i < levels; i++)
+        least = evidence->known[i].onset_pages[s][place] > least
+                    ? evidence->known[i].onset_pages[s][place]
+                    : least;
+    if (levels < evidence->level_count)
+        end = evidence->known[levels].onset_pages[s][place];
+    for (size_t w = least <= scan->page_count ? scan->first_chase[least] : scan->chase_count;
+         w < scan->chase_count && scan->pages[w] < end; w++) {
         double cycles = *pb_tlb_cycles(scan, place, w);
 
-        if (!isnan(cycles) && missed(evidence, s, place, scan->pages[w]) == levels)
+        if (!isnan(cycles))
             evidence->scratch[count++] = cycles;
     }
     return count < 3 ? NAN : pb_noise_locate(&evidence->noise, evidence->scratch, count);
@@ -255,11 +254,10 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
 
     for (size_t s = 0; s < evidence->scans->count && !is_random; s++) {
         for (size_t place = 0; place < evidence->scans->items[s].place_count; place++) {
-            double hit = median_of(evidence, s, place, level), miss;
+            bool is_base = evidence->is_uniform && level == 0;
+            double hit = is_base ? evidence->base_cycles : median_of(evidence, s, place, level);
+            double miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1);
 
-            if (evidence->is_uniform && level == 0)
-                hit = evidence->base_cycles;
-            miss = isnan(hit) ? NAN : median_of(evidence, s, place, level + 1);
             if (fabs(miss - hit - expected) <= tolerance && status == PB_OK)
                 status = pb_sample_add(&steps, miss - hit, err);
         }
@@ -279,6 +277,27 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
     return status;
 }
 
+/* About how likely the likeliest level of one set is with each step, by a part of the places; the
+ * most of those that are no cache's. */
+static enum pb_status estimate_scores(struct pb_tlb_evidence *evidence,
+                                      struct pb_tlb_ranking *scratch, double *scores_out,
+                                      double *most_out, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    evidence->every = PART;
+    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
+        status = pb_tlb_rank(evidence, evidence->step_cycles[i],
+                             (*most_out - PB_TLB_HOPELESS) / PART, true, scratch, err);
+        scores_out[i] = PART * score_of(scratch);
+        if (scratch->count > 0 && !is_cache(evidence, scratch))
+            *most_out = fmax(*most_out, scores_out[i]);
+    }
+    evidence->every = 1;
+    evidence->weighed_cycles = NAN;
+    return status;
+}
+
 /*
  * The next level where what lies behind is known. Where lines take different times, a small step is
  * not seen as such: the step is that of the likeliest level of one set, or what this level says of
@@ -289,13 +308,17 @@ static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tl
 {
     struct pb_tlb_structure best = {.score = 0.0};
     struct pb_estimate penalty = {0.0, 0.0, 0.0};
+    double scores[PB_TLB_STEPS_MAX] = {0.0}, most = 0.0;
     enum pb_status status = PB_OK;
 
     pb_tlb_propose_steps(evidence);
     ranking->count = 0;
+    status = estimate_scores(evidence, ranking, scores, &most, err);
     for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
         double cycles = evidence->step_cycles[i];
 
+        if (scores[i] < most - PB_TLB_HOPELESS)
+            continue;
         status = pb_tlb_rank(evidence, cycles, best.score, true, ranking, err);
         if (status != PB_OK || score_of(ranking) <= best.score || is_cache(evidence, ranking))
             continue;

@@ -72,6 +72,13 @@ struct densities {
     float sure[PB_TLB_FOUND_MAX + 1][PB_TLB_ROWS + 1]; /* where they are predicted to, for sure */
 };
 
+/* One that was recorded: at `at` of the predictions. */
+struct load {
+    float cycles;
+    uint32_t at;
+    uint8_t missed; /* as in replay */
+};
+
 struct replay {
     struct pb_tlb_evidence *evidence;
     const struct pb_tlb_effort *effort;
@@ -86,8 +93,10 @@ struct replay {
     size_t chase_count;                 /* so many */
     uint32_t *pages;                    /* that are replayed */
     uint8_t *missed;                    /* [place][chase] levels, for sure, or UNSURE */
-    bool is_sure;                       /* of the scan: none is unsure */
-    double least_density;               /* of a load that levels explain */
+    struct load *loads;                 /* [chases] of a place */
+    size_t load_count;
+    bool is_sure;         /* of the scan: none is unsure */
+    double least_density; /* of a load that levels explain */
     double log_likelihood;
     struct pb_room room; /* of all arrays */
 };
@@ -170,6 +179,7 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     }
     replay->pages_max = pages;
     PB_ROOM_ARRAY(&replay->room, replay->chases, chases);
+    PB_ROOM_ARRAY(&replay->room, replay->loads, chases);
     PB_ROOM_ARRAY(&replay->room, replay->pages, pages);
     PB_ROOM_ARRAY(&replay->room, replay->missed, cells);
     PB_ROOM_ARRAY(&replay->room, replay->densities, pb_tlb_base_kinds(replay->evidence));
@@ -685,24 +695,34 @@ static double weigh_unsure(const struct replay *replay, const struct pb_tlb_base
     return likely + comes * density[replay->count];
 }
 
-/* Log likelihood of a place's loads with such a base. */
-static double weigh_place(const struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
-                          const struct pb_tlb_base *base)
+/* Into replay->loads: those of a place that were recorded. */
+static void list_loads(struct replay *replay, const struct pb_tlb_scan *scan, size_t place)
 {
     const float *cycles = pb_tlb_cycles(scan, place, 0);
     size_t row = place * scan->chase_count;
-    double product = 1.0, sum = 0.0;
 
+    replay->load_count = 0;
     for (size_t j = 0; j < replay->chase_count; j++) {
-        double excess = cycles[replay->chases[j]] - base->cycles;
-        uint8_t missed;
+        float here = cycles[replay->chases[j]];
 
-        if (isnan(excess)) /* also where the chase does not load the place */
-            continue;
-        missed = replay->missed[row + j];
-        product *= missed == UNSURE
-                       ? weigh_unsure(replay, base, row + j, excess)
-                       : replay->densities[base->cache].sure[missed][pb_tlb_row(excess)];
+        if (!isnan(here))
+            replay->loads[replay->load_count++] =
+                (struct load){here, (uint32_t)(row + j), replay->missed[row + j]};
+    }
+}
+
+/* Log likelihood of the listed loads with such a base. */
+static double weigh_place(const struct replay *replay, const struct pb_tlb_base *base)
+{
+    const struct densities *densities = &replay->densities[base->cache];
+    double product = 1.0, sum = 0.0, shift = PB_TLB_BELOW + 0.5 - base->cycles;
+
+    for (size_t i = 0; i < replay->load_count; i++) {
+        const struct load *load = &replay->loads[i];
+
+        product *= load->missed == UNSURE
+                       ? weigh_unsure(replay, base, load->at, load->cycles - base->cycles)
+                       : densities->sure[load->missed][pb_tlb_row_at(load->cycles + shift)];
         if (product < 1e-200) {
             sum += log(product);
             product = 1.0;
@@ -874,8 +894,8 @@ static void choose_chases(struct replay *replay, const struct pb_tlb_scan *scan,
  * What a line takes is known by a few loads alone: the likeliest for all its loads, from there on
  * by whole cycles. Returns by how much likelier.
  */
-static double adjust_base(const struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
-                          struct pb_tlb_base *base, double log_likelihood)
+static double adjust_base(const struct replay *replay, struct pb_tlb_base *base,
+                          double log_likelihood)
 {
     double most = log_likelihood;
 
@@ -884,7 +904,7 @@ static double adjust_base(const struct replay *replay, const struct pb_tlb_scan 
         double here;
 
         other.cycles += step;
-        while ((here = weigh_place(replay, scan, place, &other)) > most) {
+        while ((here = weigh_place(replay, &other)) > most) {
             most = here;
             *base = other;
             other.cycles += step;
@@ -911,8 +931,9 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
         size_t base_count = pb_tlb_find_bases(replay->evidence, s, place, bases), best = 0;
         double most = -INFINITY;
 
+        list_loads(replay, scan, place);
         for (size_t i = 0; i < base_count; i++) {
-            double here = bases[i].log_prior + weigh_place(replay, scan, place, &bases[i]);
+            double here = bases[i].log_prior + weigh_place(replay, &bases[i]);
 
             if (here > most) {
                 most = here;
@@ -920,7 +941,7 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
             }
         }
         if (base_count > 0 && !replay->evidence->is_uniform)
-            most += adjust_base(replay, scan, place, &bases[best], most - bases[best].log_prior);
+            most += adjust_base(replay, &bases[best], most - bases[best].log_prior);
         replay->log_likelihood += base_count > 0 ? most : 0.0;
         if (base_count > 0 && (fits != NULL || !replay->is_sure))
             check_place(replay, scan, place, &bases[best], fits);

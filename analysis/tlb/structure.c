@@ -20,23 +20,32 @@ static const double SAME_GAIN = 1e-6;
 
 /* An entry as a scan comes to it: looked up from a chase of so many pages on, by this page. */
 struct unit {
-    uint64_t entry;
     uint32_t lookup_pages, page;
+};
+
+/* The chase with which a set overflows that has from `ways` to less than `end` ways. */
+struct overflow {
+    double sum; /* what its units gain then */
+    uint32_t onset, ways, end;
+    uint32_t before; /* so many recorded units are looked up by then */
+};
+
+/* The same for all numbers of ways. */
+struct overflows {
+    struct overflow *items; /* [chases] */
+    size_t count;
 };
 
 /* The entries of all scans, if they cover so much each; by rising lookup_pages. */
 struct units {
     uint64_t coverage_bytes;
-    struct unit **items; /* [scan] */
-    size_t *count;       /* [scan] */
-    uint8_t **rests;     /* [scan] modulo the entries in all unequal sets */
+    uint64_t *apart_bytes;    /* [scan] entries that cover no more are one for each page */
+    struct unit **items;      /* [scan] */
+    size_t *count;            /* [scan] */
+    bool *are_in_order;       /* [scan] of pages, too */
+    uint8_t **rests;          /* [scan] modulo the entries in all unequal sets */
+    struct overflows *in_one; /* [scan] of all units in one set; count is 0: not known */
     size_t most;
-};
-
-/* The chase with which a set overflows that has from `ways` to less than `end` ways. */
-struct overflow {
-    uint32_t onset, ways, end;
-    uint32_t before; /* so many recorded units are looked up by then */
 };
 
 /* Bits in which two entries of one set differ, and how often they were seen to. */
@@ -51,13 +60,12 @@ struct scorer {
     struct units units;
     uint32_t **clear_onsets; /* [scan][place] see clear_onset() */
     struct pb_parities parities;
-    struct unit *ordered;       /* of one scan, set by set */
-    uint32_t *set_of;           /* of its units */
-    uint32_t *begin;            /* [sets + 1] of ordered */
-    double *by_ways;            /* [WAYS_MAX + 1] what all sets gain with so many ways each */
-    struct overflow *overflows; /* [chases] of a set, so many, */
-    size_t overflow_count;
-    double *sums;                   /* and what its units gain with each */
+    struct unit *ordered;           /* of one scan, set by set */
+    uint32_t *set_of;               /* of its units */
+    uint32_t *begin;                /* [sets + 1] of ordered */
+    double *by_ways;                /* [WAYS_MAX + 1] what all sets gain with so many ways each */
+    struct overflows overflows;     /* of a set */
+    double *sums;                   /* [chases] of these */
     uint32_t *onset_pages;          /* [pages] predicted of one scan */
     uint32_t *rank;                 /* [pages] of the recorded units of a set, in its order */
     struct difference *differences; /* of pages that were seen to share a set, so many */
@@ -121,44 +129,93 @@ static int by_lookup(const void *a, const void *b)
     return (left->page > right->page) - (left->page < right->page);
 }
 
-/* The entries of one scan; those that no chase looks up are left out. */
-static size_t list_units(const struct pb_tlb_evidence *evidence, size_t s, uint64_t coverage_bytes,
-                         struct unit *units)
+static uint64_t entry_of(const struct scorer *scorer, size_t s, size_t page)
 {
-    const struct pb_tlb_scan *scan = &evidence->scans->items[s];
-    struct unit last = {UINT64_MAX, 0, 0};
+    return pb_tlb_entry(&scorer->evidence->scans->items[s], page, scorer->units.coverage_bytes);
+}
+
+/* The entries of one scan; those that no chase looks up are left out. Returns how many. */
+static size_t list_units(struct scorer *scorer, size_t s)
+{
+    const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
+    struct unit *units = scorer->units.items[s];
+    uint64_t last = UINT64_MAX;
     bool is_sorted = true;
     size_t count = 0;
 
     for (size_t page = 0; page < scan->page_count; page++) {
-        uint32_t lookup = pb_tlb_lookup_pages(evidence, s, page);
-        uint64_t entry = pb_tlb_entry(scan, page, coverage_bytes);
+        uint32_t lookup = pb_tlb_lookup_pages(scorer->evidence, s, page);
+        uint64_t entry = entry_of(scorer, s, page);
 
-        if (lookup <= scan->page_count && (entry != last.entry || lookup < last.lookup_pages)) {
-            count += entry != last.entry;
-            last = (struct unit){entry, lookup, (uint32_t)page};
-            units[count - 1] = last;
+        if (lookup <= scan->page_count &&
+            (entry != last || lookup < units[count - 1].lookup_pages)) {
+            count += entry != last;
+            last = entry;
+            units[count - 1] = (struct unit){lookup, (uint32_t)page};
             is_sorted &= count < 2 || units[count - 2].lookup_pages <= lookup;
         }
     }
     if (!is_sorted)
         qsort(units, count, sizeof(*units), by_lookup);
-    return count;
+    scorer->units.are_in_order[s] = is_sorted;
+    scorer->units.in_one[s].count = 0;
+    return scorer->units.count[s] = count;
+}
+
+/* The same from those of a part of each, where pages are looked up in their order. */
+static size_t join_units(struct scorer *scorer, size_t s)
+{
+    struct unit *units = scorer->units.items[s];
+    uint64_t last = UINT64_MAX;
+    size_t count = 0;
+
+    for (size_t i = 0; i < scorer->units.count[s]; i++) {
+        uint64_t entry = entry_of(scorer, s, units[i].page);
+
+        if (entry != last)
+            units[count++] = units[i];
+        last = entry;
+    }
+    if (count < scorer->units.count[s])
+        scorer->units.in_one[s].count = 0;
+    return scorer->units.count[s] = count;
 }
 
 static void list_all(struct scorer *scorer, uint64_t coverage_bytes)
 {
-    if (scorer->units.coverage_bytes == coverage_bytes)
-        return;
-    scorer->units.coverage_bytes = coverage_bytes;
-    scorer->units.most = 0;
-    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
-        size_t count = list_units(scorer->evidence, s, coverage_bytes, scorer->units.items[s]);
+    struct units *units = &scorer->units;
+    uint64_t before = units->coverage_bytes;
 
-        scorer->units.count[s] = count;
-        scorer->units.most = count > scorer->units.most ? count : scorer->units.most;
+    if (before == coverage_bytes)
+        return;
+    units->coverage_bytes = coverage_bytes;
+    units->most = 0;
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
+        uint64_t apart = units->apart_bytes[s];
+        size_t count = units->count[s];
+
+        if (before == 0 || coverage_bytes % before > 0 || !units->are_in_order[s]) {
+            if (before == 0 || before > apart || coverage_bytes > apart)
+                count = list_units(scorer, s);
+        } else if (coverage_bytes > apart) {
+            count = join_units(scorer, s);
+        }
+        units->most = count > units->most ? count : units->most;
     }
-    scorer->units.most = scorer->units.most < WAYS_MAX ? scorer->units.most : WAYS_MAX;
+    units->most = units->most < WAYS_MAX ? units->most : WAYS_MAX;
+}
+
+/* The least that two pages of a scan are apart. */
+static uint64_t least_apart(const struct pb_tlb_scan *scan)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (size_t page = 1; page < scan->page_count; page++) {
+        uint64_t before = scan->offset_bytes[page - 1], here = scan->offset_bytes[page];
+
+        least = here <= before ? 0 : here - before < least ? here - before : least;
+    }
+    return least;
 }
 
 /* The units of a scan set by set, each in order of lookups. Valid until the next call. */
@@ -177,7 +234,7 @@ static const struct unit *order_units(struct scorer *scorer,
         pb_parities_make(structure->masks, structure->mask_count, &scorer->parities);
     memset(scorer->begin, 0, (structure->set_count + 1) * sizeof(*scorer->begin));
     for (size_t i = 0; i < count; i++) {
-        scorer->set_of[i] = (uint32_t)set_of(scorer, structure, units[i].entry);
+        scorer->set_of[i] = (uint32_t)set_of(scorer, structure, entry_of(scorer, s, units[i].page));
         scorer->begin[scorer->set_of[i] + 1]++;
     }
     for (size_t set = 0; set < structure->set_count; set++)
@@ -218,16 +275,17 @@ static double sum_own(const struct scorer *scorer, size_t s, const struct unit *
  * numbers that overflow with the same chase. Those looked up by then miss from that chase on, the
  * others at once when they are looked up.
  */
-static void find_overflows(struct scorer *scorer, size_t s, const struct unit *units, size_t count)
+static void find_overflows(struct scorer *scorer, size_t s, const struct unit *units, size_t count,
+                           struct overflows *overflows_out)
 {
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
     size_t recorded = 0, end = count <= WAYS_MAX ? count : WAYS_MAX + 1;
-    struct overflow *overflows = scorer->overflows;
+    struct overflow *overflows = overflows_out->items;
     double *sums = scorer->sums, rest = 0.0;
     size_t before = 0, found = 0, first = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (units[i].page >= scan->place_count)
+        if (units[i].page >= scan->place_count || units[i].page % scorer->evidence->every > 0)
             continue;
         scorer->rank[recorded++] = (uint32_t)i;
         rest += gain_from(scorer, s, &units[i], units[i].lookup_pages);
@@ -250,10 +308,16 @@ static void find_overflows(struct scorer *scorer, size_t s, const struct unit *u
 
         while (first < found && overflows[first].before <= i)
             first++;
-        for (size_t k = first; k < found; k++)
-            sums[k] += gain[overflows[k].onset];
+        if (first < found && overflows[found - 1].onset - overflows[first].onset < found - first)
+            for (size_t k = first; k < found; k++) /* one by one, which is quicker */
+                sums[k] += gain[overflows[first].onset + (k - first)];
+        else
+            for (size_t k = first; k < found; k++)
+                sums[k] += gain[overflows[k].onset];
     }
-    scorer->overflow_count = found;
+    for (size_t k = 0; k < found; k++)
+        overflows[k].sum = sums[k];
+    overflows_out->count = found;
 }
 
 /*
@@ -268,19 +332,21 @@ static bool sum_structure(struct scorer *scorer, const struct pb_tlb_structure *
     memset(scorer->by_ways, 0, (scorer->units.most + 1) * sizeof(*scorer->by_ways));
     for (size_t s = 0; s < scorer->evidence->scans->count && most + left >= least; s++) {
         const struct unit *ordered = order_units(scorer, structure, s);
+        bool is_one = structure->set_count == 1;
+        struct overflows *found = is_one ? &scorer->units.in_one[s] : &scorer->overflows;
 
         for (size_t set = 0; set < structure->set_count; set++) {
-            find_overflows(scorer, s, ordered + scorer->begin[set],
-                           scorer->begin[set + 1] - scorer->begin[set]);
-            for (size_t k = 0; k < scorer->overflow_count; k++)
-                for (size_t ways = scorer->overflows[k].ways; ways < scorer->overflows[k].end;
-                     ways++)
-                    scorer->by_ways[ways] += scorer->sums[k];
+            if (!is_one || found->count == 0)
+                find_overflows(scorer, s, ordered + scorer->begin[set],
+                               scorer->begin[set + 1] - scorer->begin[set], found);
+            for (size_t k = 0; k < found->count; k++)
+                for (size_t ways = found->items[k].ways; ways < found->items[k].end; ways++)
+                    scorer->by_ways[ways] += found->items[k].sum;
         }
         left -= scorer->evidence->scan_bounds[s];
         most = 0.0;
-        for (size_t ways = 1; ways < scorer->units.most; ways++)
-            most = fmax(most, scorer->by_ways[ways]);
+        for (size_t ways = 1; ways < scorer->units.most && least > -INFINITY; ways++)
+            most = scorer->by_ways[ways] > most ? scorer->by_ways[ways] : most;
     }
     return most + left >= least;
 }
@@ -437,11 +503,6 @@ static size_t find_cause(const struct scorer *scorer, size_t s, size_t place)
     return units[low].page;
 }
 
-static uint64_t entry_of(const struct scorer *scorer, size_t s, size_t page)
-{
-    return pb_tlb_entry(&scorer->evidence->scans->items[s], page, scorer->units.coverage_bytes);
-}
-
 /*
  * Places that begin to miss with the page that was added share its set (N14 5.1): in what their
  * entries differ, into scorer->differences. Tried are all pages, or those alone of which that was
@@ -571,7 +632,7 @@ static struct pb_tlb_structure best_half(struct scorer *scorer,
             double gain;
 
             half.is_guessed = true;
-            gain = score_index(scorer, &half, -INFINITY);
+            gain = score_index(scorer, &half, fmin(*gain_out, least_likely(scorer->ranking)));
             if (gain <= *gain_out)
                 continue;
             *gain_out = gain;
@@ -668,7 +729,8 @@ static void find_rests(struct scorer *scorer, uint32_t entry_count)
 {
     for (size_t s = 0; s < scorer->evidence->scans->count; s++)
         for (size_t i = 0; i < scorer->units.count[s]; i++)
-            scorer->units.rests[s][i] = (uint8_t)(scorer->units.items[s][i].entry % entry_count);
+            scorer->units.rests[s][i] =
+                (uint8_t)(entry_of(scorer, s, scorer->units.items[s][i].page) % entry_count);
 }
 
 /* What an unequal set gains, to which its rests belong: it has as many ways. */
@@ -945,8 +1007,11 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     size_t pages = 0, chases = 0, places = 0;
 
     scorer->units.items = pb_room_array(room, scans->count, sizeof(struct unit *));
+    PB_ROOM_ARRAY(room, scorer->units.apart_bytes, scans->count);
+    PB_ROOM_ARRAY(room, scorer->units.in_one, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.rests, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.count, scans->count);
+    PB_ROOM_ARRAY(room, scorer->units.are_in_order, scans->count);
     PB_ROOM_ARRAY(room, scorer->clear_onsets, scans->count);
     for (size_t s = 0; s < scans->count && !room->is_out; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
@@ -955,11 +1020,13 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
         chases = scan->chase_count > chases ? scan->chase_count : chases;
         places += scan->place_count;
         PB_ROOM_ARRAY(room, scorer->units.items[s], scan->page_count);
+        PB_ROOM_ARRAY(room, scorer->units.in_one[s].items, scan->chase_count + 1);
+        scorer->units.apart_bytes[s] = least_apart(scan);
         PB_ROOM_ARRAY(room, scorer->units.rests[s], scan->page_count + 1);
         PB_ROOM_ARRAY(room, scorer->clear_onsets[s], scan->place_count + 1);
     }
     PB_ROOM_ARRAY(room, scorer->ordered, pages + 1);
-    PB_ROOM_ARRAY(room, scorer->overflows, chases + 1);
+    PB_ROOM_ARRAY(room, scorer->overflows.items, chases + 1);
     PB_ROOM_ARRAY(room, scorer->sums, chases + 1);
     PB_ROOM_ARRAY(room, scorer->onset_pages, pages + 1);
     PB_ROOM_ARRAY(room, scorer->rank, pages + 1);
@@ -1072,7 +1139,7 @@ static uint64_t touched_bits(const struct scorer *scorer)
 
     for (size_t s = 0; s < scorer->evidence->scans->count; s++)
         for (size_t i = 0; i < scorer->units.count[s]; i++)
-            touched |= scorer->units.items[s][i].entry ^ first;
+            touched |= entry_of(scorer, s, scorer->units.items[s][i].page) ^ first;
     return touched;
 }
 
@@ -1088,8 +1155,8 @@ static void find_open_bits(struct scorer *scorer, struct pb_tlb_structure *index
             struct pb_tlb_structure other = *index;
 
             other.masks[i] |= bit;
-            sum_structure(scorer, &other, -INFINITY);
-            if (scorer->by_ways[index->ways[0]] >= index->gain - PB_SAME_PREDICTION)
+            if (sum_structure(scorer, &other, index->gain - PB_SAME_PREDICTION) &&
+                scorer->by_ways[index->ways[0]] >= index->gain - PB_SAME_PREDICTION)
                 index->open |= bit;
         }
     }
@@ -1162,8 +1229,9 @@ static bool is_sure_to_come(const struct pb_tlb_evidence *evidence)
     return true;
 }
 
-/* One set of every coverage. Returns how many there are. */
-static size_t score_one_sets(struct scorer *scorer, struct coverage coverages[COVERAGES_MAX])
+/* One set of every coverage, where it can gain `least`. Returns how many there are. */
+static size_t score_one_sets(struct scorer *scorer, double least,
+                             struct coverage coverages[COVERAGES_MAX])
 {
     static const struct pb_tlb_structure one = {.set_count = 1};
     size_t count = 0;
@@ -1171,7 +1239,7 @@ static size_t score_one_sets(struct scorer *scorer, struct coverage coverages[CO
     for (uint64_t bytes = least_coverage(scorer->evidence);
          count < COVERAGES_MAX && bytes <= scorer->evidence->scans->most_bytes; bytes *= 2) {
         list_all(scorer, bytes);
-        coverages[count++] = (struct coverage){bytes, score_index(scorer, &one, -INFINITY)};
+        coverages[count++] = (struct coverage){bytes, score_index(scorer, &one, least)};
     }
     return count;
 }
@@ -1180,10 +1248,10 @@ static size_t score_one_sets(struct scorer *scorer, struct coverage coverages[CO
  * One set of every coverage; then sets of the best ones, or where one set explains all, of that one
  * alone: they may explain it as well.
  */
-static void score_all(struct scorer *scorer, double bound, bool one_set)
+static void score_all(struct scorer *scorer, double bound, double to_beat, bool one_set)
 {
     struct coverage coverages[COVERAGES_MAX] = {{0, 0.0}};
-    size_t count = score_one_sets(scorer, coverages);
+    size_t count = score_one_sets(scorer, one_set ? to_beat - UNLIKELY : -INFINITY, coverages);
     bool is_enough;
 
     if (one_set)
@@ -1233,7 +1301,7 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
         return PB_OK;
     status = open_scorer(&scorer, err);
     if (status == PB_OK)
-        score_all(&scorer, bound, one_set);
+        score_all(&scorer, bound, least, one_set);
     pb_room_clear(&scorer.room);
     return status;
 }
