@@ -726,11 +726,12 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
                              struct pb_error *err)
 {
     struct climb climb = {.evidence = evidence, .found = *levels, .err = err};
-    bool again = true;
+    bool again;
 
     join_idle(levels);
     climb.status = check(evidence, levels, err);
-    if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
+    again = climb.status == PB_OK && find_unsettled(levels) < levels->count;
+    if (again)
         improve(&climb, levels);
     while (again && climb.status == PB_OK && worst_misfit(levels) > 0.0) {
         struct pb_tlb_levels other;
