@@ -68,14 +68,14 @@
 /*
  * Of the loads that a structure predicts for sure, so many may do otherwise. Random devices 8000012
  * to 8000428: the right structures 2e-4 at most, others that were thought likeliest 4e-3 and more,
- * or their chances deviate. Outliers that meet all chases alike are noise, of a chase's loads up to
- * this share: with it a level of a recorded H100 or H200 leaves 0.06 of what is allowed at most.
+ * or their shares of misses deviate from replays. Outliers that meet all chases alike are noise, of
+ * a chase's loads up to this share: with it a level of a recorded H100 or H200 leaves 0.06 of what
+ * is allowed at most.
  */
 #define PB_TLB_AGAINST   2e-3
 #define PB_TLB_OUTLIERS  4e-2
-#define PB_TLB_DEVIATION 0.1  /* likewise, of the mean square deviation in variances, which is 1 */
+#define PB_TLB_DEVIATION 0.1  /* likewise, of the square deviations, beyond what is chance */
 #define PB_TLB_SETTLED   0.08 /* so much is a right level's: 0.05 at most of H100s and H200s */
-#define PB_TLB_SIGMAS    3.0  /* beyond so many of its standard deviations */
 
 /*
  * So much of either halves the votes, and with more the structure is not stated. Random devices

@@ -645,7 +645,7 @@ static double measure_noise(const struct climb *climb)
         start(&again, other, 1, &climb->best);
         scores[i] = again.score;
     }
-    return any_random ? PB_TLB_SIGMAS * M_SQRT2 * gsl_stats_sd(scores, 1, DRAWS) : 0.0;
+    return any_random ? PB_SIGMAS * M_SQRT2 * gsl_stats_sd(scores, 1, DRAWS) : 0.0;
 }
 
 /* Of sets of pages that predict the same, the fewest, of the largest entries. */
