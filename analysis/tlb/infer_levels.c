@@ -75,7 +75,7 @@ static bool is_as_likely(const struct pb_tlb_ranking *ranking, size_t i)
  */
 static size_t choose(const struct pb_tlb_ranking *ranking)
 {
-    double most = ranking->items[ranking->best].score - 1e-3 - ranking->noise;
+    double most = ranking->items[ranking->best].score - 1.0 - ranking->noise; /* no gain is less */
     size_t best = ranking->best;
 
     for (size_t i = ranking->count; i-- > 0;) {
