@@ -95,13 +95,14 @@ static size_t list_length(const struct pb_tlb_structure *structure)
     return structure->is_equal ? 1 : structure->set_count;
 }
 
-static void summarise(const struct pb_tlb_ranking *ranking, struct level *level)
+/* chosen: the hypothesis that is stated */
+static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struct level *level)
 {
     const struct pb_tlb_structure *best;
     double all = 0.0, same = 0.0, covered = 0.0, reached = 0.0, divided = 0.0;
     double entries, sets, coverage;
 
-    level->best = ranking->items[choose(ranking)];
+    level->best = ranking->items[chosen];
     best = &level->best;
     entries = pb_tlb_entry_count(best);
     sets = (double)best->set_count;
@@ -408,7 +409,7 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     status = rank_again(evidence, ranking, err);
     if (status != PB_OK || ranking->count == 0)
         return status;
-    summarise(ranking, &level);
+    summarise(ranking, choose(ranking), &level);
     is_like_cache = may_be_cache(evidence, &level);
     status = pb_tlb_adopt(evidence, &level.best, ranking->penalty_cycles, &check, err);
     if (status != PB_OK)
@@ -585,7 +586,8 @@ static bool is_same(const struct pb_tlb_level *a, const struct level *b)
 
 /*
  * What the accesses allow of a level beside what is likeliest of it, the others being known: what
- * is next to it, and where another of these is chosen, what is next to that.
+ * is next to it, and where another of these is chosen, what is next to that; from there on no other
+ * is chosen that is only as likely, or what draws leave open would add up.
  */
 static enum pb_status bound_level(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *likeliest,
                                   size_t at, struct level *level, struct pb_error *err)
@@ -599,10 +601,10 @@ static enum pb_status bound_level(struct pb_tlb_evidence *evidence, struct pb_tl
 
         if (status != PB_OK)
             return status;
-        chosen = choose(&ranking);
+        chosen = round > 0 && is_as_likely(&ranking, 0) ? 0 : choose(&ranking);
         likeliest->items[at].structure = ranking.items[chosen];
     } while (chosen != 0 && ++round < ROUNDS_MAX);
-    summarise(&ranking, level);
+    summarise(&ranking, chosen, level);
     return PB_OK;
 }
 

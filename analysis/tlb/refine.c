@@ -267,8 +267,7 @@ static bool change_sets(struct climb *climb, size_t at)
 
 double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 {
-    double varying = fmax(fit->varying, 1.0);
-    double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, varying);
+    double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, fmax(fit->by_chance, 1.0));
 
     return fmax(fit->unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
                 (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);

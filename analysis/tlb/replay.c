@@ -826,18 +826,27 @@ static double weigh_together(double seen, double misses, double expected, double
 }
 
 /*
- * How far their share lies from those that were drawn, squared, in variances: by how many of these
- * are less, since one hit may save its whole set in one chase of a hundred.
+ * How far a share lies from those that were drawn, squared, in variances: by how many of so many
+ * others are less, since one hit may save its whole set in one chase of a hundred.
  */
-static double square_of_deviation(const struct tally *tally)
+static double square_of_deviation(const struct tally *tally, float share, double others)
 {
-    float share = (float)tally->misses / (float)tally->seen;
-    double less = 0.5, deviation;
+    double less = 0.5 * (1.0 + others - tally->draws), deviation;
 
     for (size_t r = 0; r < tally->draws; r++)
         less += tally->drawn[r] < share ? 1.0 : tally->drawn[r] > share ? 0.0 : 0.5;
-    deviation = gsl_cdf_ugaussian_Pinv(less / (tally->draws + 1.0));
+    deviation = gsl_cdf_ugaussian_Pinv(less / (others + 1.0));
     return deviation * deviation;
+}
+
+/* The same of the shares that were drawn, on average. */
+static double mean_square(const struct tally *tally)
+{
+    double sum = 0.0;
+
+    for (size_t r = 0; r < tally->draws; r++)
+        sum += square_of_deviation(tally, tally->drawn[r], tally->draws - 1.0);
+    return sum / tally->draws;
 }
 
 /*
@@ -869,8 +878,8 @@ static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
             replay->log_likelihood += weigh_together(seen, misses, expected, variance);
             if (fits == NULL)
                 continue;
-            fits[i].deviation += square_of_deviation(tally);
-            fits[i].varying += 1.0;
+            fits[i].deviation += square_of_deviation(tally, (float)(misses / seen), tally->draws);
+            fits[i].by_chance += mean_square(tally);
         }
     }
 }

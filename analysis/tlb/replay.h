@@ -19,8 +19,8 @@ struct pb_tlb_fit {
     double unexplained;    /* of those against, more than a few of those of their chase: a few are
                               noise, which meets all chases alike */
     /* Chases in which it varies what misses: the squared deviations of their shares of misses from
-     * what is predicted, in variances, and how many these are. */
-    double deviation, varying;
+     * replays, in variances, and what they are of one replay from the others. */
+    double deviation, by_chance;
 };
 
 /* How closely it is looked. */
