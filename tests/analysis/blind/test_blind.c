@@ -291,6 +291,9 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 9900310           two small levels, the second one behind random victims
  * 9900317           misses of a cache, which a few of the chases misled about
  * 9900339           levels behind one that is looked at, which may be anything
+ * 9900411           structures that are as likely as one that is only as likely as the likeliest
+ * 9900416           entries of 2 MiB that do what those of 16 MiB do
+ * 9900470           misses of trees, which replays with random victims deviate from
  * 9900003           a fourth cache, whose misses settle the level before it
  * 20002081          spikes alone and by twos, which make most of the places of lines
  * 9900049, 20002024 hits that lack their translation in L2's sweep, before its edge
@@ -395,6 +398,9 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
                  {9900310, "tlb_"},
                  {9900317, "tlb_"},
                  {9900339, "tlb_"},
+                 {9900411, "tlb_"},
+                 {9900416, "tlb_"},
+                 {9900470, "tlb_"},
                  {9900302, "l2."},
                  {9900003, "tlb_"},
                  {20002226, "tlb_"},
