@@ -103,6 +103,13 @@
  */
 #define PB_TLB_HOPELESS 1000.0
 
+/*
+ * One place in so many shows about how likely a step is; by all of them only those are compared
+ * that are not hopeless by these. It bounds the time: nine random devices from 9900200 and 20002201
+ * on, and four recorded H100s and H200s, have the same values without.
+ */
+#define PB_TLB_PLACES_APART 8
+
 /* A structure that predicts so many of the places that clearly begin to miss needs no other. */
 #define PB_TLB_EXPLAINED 0.99
 

@@ -31,8 +31,7 @@
 enum {
     CANDIDATES_MAX = 4, /* for the next level; the last is scratch */
     LEAVES_MAX = 6,     /* sets of levels that are compared */
-    ROUNDS_MAX = 3,     /* in which another structure is chosen */
-    PART = 8            /* of the places: as many show about how likely a step is */
+    ROUNDS_MAX = 3      /* in which another structure is chosen */
 };
 
 /* A level that was found. */
@@ -286,11 +285,12 @@ static enum pb_status estimate_scores(struct pb_tlb_evidence *evidence,
 {
     enum pb_status status = PB_OK;
 
-    evidence->every = PART;
+    evidence->every = PB_TLB_PLACES_APART;
     for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
-        status = pb_tlb_rank(evidence, evidence->step_cycles[i],
-                             (*most_out - PB_TLB_HOPELESS) / PART, true, scratch, err);
-        scores_out[i] = PART * score_of(scratch);
+        status =
+            pb_tlb_rank(evidence, evidence->step_cycles[i],
+                        (*most_out - PB_TLB_HOPELESS) / PB_TLB_PLACES_APART, true, scratch, err);
+        scores_out[i] = PB_TLB_PLACES_APART * score_of(scratch);
         if (scratch->count > 0 && !is_cache(evidence, scratch))
             *most_out = fmax(*most_out, scores_out[i]);
     }
