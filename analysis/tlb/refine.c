@@ -459,22 +459,18 @@ static bool is_as_found(const struct climb *climb, size_t at)
            pb_tlb_entry_count(here) == pb_tlb_entry_count(found);
 }
 
-/*
- * What a level may be behind others than those that it was found behind: proposed anew. Is any of
- * that better?
- */
-static bool propose_again(struct climb *climb, size_t at)
+/* What a level may be behind others than those that it was found behind: proposed anew. */
+static void propose_again(struct climb *climb, size_t at)
 {
     struct pb_tlb_evidence *evidence = climb->evidence;
     double cycles = climb->best.items[at].penalty_cycles;
     struct pb_tlb_ranking ranking;
-    bool better = false;
     size_t same = 0;
 
     while (same < at && is_as_found(climb, same))
         same++;
     if (same == at || climb->status != PB_OK)
-        return false;
+        return;
     climb->status = pb_tlb_adopt_all(evidence, climb->best.items, at, climb->err);
     evidence->position = at;
     if (climb->status == PB_OK) {
@@ -485,8 +481,7 @@ static bool propose_again(struct climb *climb, size_t at)
         climb->status =
             pb_tlb_adopt_all(evidence, climb->found.items, climb->found.count, climb->err);
     for (size_t i = 0; climb->status == PB_OK && i < ranking.count; i++)
-        better |= try_level(climb, at, (struct pb_tlb_level){ranking.items[i], cycles});
-    return better;
+        try_level(climb, at, (struct pb_tlb_level){ranking.items[i], cycles});
 }
 
 /* Level by level from one on. */
@@ -499,10 +494,8 @@ static void climb_levels(struct climb *climb, size_t first)
         better = false;
         for (size_t i = first; i < climb->best.count; i++) {
             start_levels(climb, i + 1, PB_TLB_TRIALS);
-            scan_entries(climb, climb->best, i); /* with its index, before others are proposed */
-            climb->left = PB_TLB_TRIALS;
-            if (propose_again(climb, i))
-                scan_entries(climb, climb->best, i);
+            propose_again(climb, i);
+            scan_entries(climb, climb->best, i);
             climb_level(climb, i, false, PB_TLB_TRIALS);
         }
         start(climb, from.effort, PB_TLB_TRIALS, &climb->best);
