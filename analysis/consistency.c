@@ -76,9 +76,9 @@ static void widen(struct device *device, struct pb_parameter *parameter, double 
 }
 
 /*
- * A number of structure, or where a curve changes, that nearly all of its own evidence speaks
- * against is not the one. A word may be one of many as good ones, as the launch shape of a plateau
- * is.
+ * A number of structure, of TLBs, or where a curve changes, that nearly all of its own evidence
+ * speaks against is not the one. A word may be one of many as good ones, as the launch shape of a
+ * plateau is.
  */
 static void values_with_evidence(struct device *device)
 {
@@ -88,8 +88,7 @@ static void values_with_evidence(struct device *device)
         char reason[PB_MESSAGE_LENGTH];
 
         if (parameter->kind != PB_VALUE_NUMBER || parameter->votes >= PB_VOTES_LEAST ||
-            (family != PB_FAMILY_STRUCTURE && family != PB_FAMILY_SAMPLED &&
-             family != PB_FAMILY_EDGE))
+            family == PB_FAMILY_TIME || family == PB_FAMILY_RATE || family == PB_FAMILY_TOPOLOGY)
             continue;
         snprintf(reason, sizeof(reason), "unexplained: nearly all evidence is against it: %.180s",
                  parameter->method);
