@@ -99,7 +99,9 @@ static size_t collect(const struct pb_recording *recordings, size_t count, struc
     return found;
 }
 
-/* Behind what was recorded, lines follow each other as evenly: in each page one farther, within it.
+/*
+ * Behind what was recorded, lines follow each other as evenly: in each page one farther, within it.
+ * Where a block is mapped again and again, they lie near those of the same part of the block.
  */
 static void guess_offsets(struct pb_tlb_scan *scan)
 {
@@ -108,8 +110,15 @@ static void guess_offsets(struct pb_tlb_scan *scan)
     uint64_t first = scan->offset_bytes[0];
     uint64_t step = scan->place_count > 1 ? scan->offset_bytes[1] - first - scan->stride_bytes : 0;
 
-    for (size_t page = scan->place_count; page < scan->page_count; page++)
-        scan->offset_bytes[page] = page * scan->stride_bytes + (first + page * step) % spread;
+    for (size_t page = scan->place_count; page < scan->page_count; page++) {
+        size_t before = (size_t)(scan->remapped_bytes / scan->stride_bytes);
+
+        if (before > 0 && before <= page)
+            scan->offset_bytes[page] =
+                scan->offset_bytes[page - before] + before * scan->stride_bytes;
+        else
+            scan->offset_bytes[page] = page * scan->stride_bytes + (first + page * step) % spread;
+    }
 }
 
 static void fill(const struct chase *chases, struct pb_tlb_scan *scan)
