@@ -22,6 +22,13 @@ static const uint32_t NOBODY = UINT32_MAX;
 /* What becomes of a page at a level in every pass but the first. */
 enum outcome { HITS, MISSES, VARIES };
 
+/* Loads of a set that come to a level: in the last pass of one repeat, and sums over repeats. */
+struct drawn_set {
+    uint32_t came, gone;           /* of these, missed */
+    uint32_t draws;                /* in which at least two came */
+    double shares, squares, pairs; /* of misses; of pairs of loads, of which both miss */
+};
+
 /* One level, as the pages of a scan meet it. */
 struct stage {
     const struct pb_tlb_structure *structure;
@@ -42,6 +49,8 @@ struct stage {
     uint8_t *varies;            /* [sets] and what they do varies */
     uint32_t *reached, *missed; /* [places] how often in the last pass of all repeats */
     double came, gone;          /* of one repeat, in the last pass; those that missed */
+    size_t groups;              /* of the scan: sets, or one of all */
+    struct drawn_set *drawn;    /* [groups] */
     bool is_replayed;           /* some sets vary in the chase, and what they do is replayed, */
     bool is_sure;               /* all of them are looked up in every pass; else known chances do */
     double **chances; /* [2][pages + 1] of the entries of a set, by warm passes and their number */
@@ -55,15 +64,28 @@ struct tally {
     float expected;        /* misses of these loads that clearly hit or miss, */
     uint32_t seen, misses; /* how many these are; of these, misses */
     uint32_t draws;        /* in how many repeats they were replayed; 0: in none */
+    float together;        /* correlation of misses of one set, by these */
     float drawn[REPEATS_MAX]; /* shares of misses in these */
     uint32_t sure, outliers;  /* that are sure, or beside all steps; of these, others than predicted
                                */
+};
+
+/* Of a chase's loads that come to one set of a level, those that clearly hit or miss. */
+struct set_tally {
+    float seen, misses, expected;
+    float log_chance; /* of what they do, if each does it by itself */
+};
+
+/* Of a chase's loads, log likelihoods: if each misses by itself, and if what they miss is known. */
+struct chase_tally {
+    double apart, known;
 };
 
 /* What is predicted of the loads of a scan that come to a level. */
 struct prediction {
     float *chance; /* [place][chase] to miss it; 0 or 1: for sure */
     struct tally *chases;
+    struct set_tally *sets; /* [chase][group] */
 };
 
 /* Of the loads of a line, by the levels that they miss, and their excess. */
@@ -94,9 +116,11 @@ struct replay {
     uint32_t *pages;                    /* that are replayed */
     uint8_t *missed;                    /* [place][chase] levels, for sure, or UNSURE */
     struct load *loads;                 /* [chases] of a place */
+    struct chase_tally *tallies;        /* [chases] */
     size_t load_count;
-    bool is_sure;         /* of the scan: none is unsure */
-    double least_density; /* of a load that levels explain */
+    bool is_sure;          /* of the scan: none is unsure */
+    double *log_factorial; /* [places + 2] */
+    double least_density;  /* of a load that levels explain */
     double log_likelihood;
     struct pb_room room; /* of all arrays */
 };
@@ -157,6 +181,7 @@ static void open_stage(struct stage *stage, struct pb_room *room, size_t pages, 
     PB_ROOM_ARRAY(room, stage->looked_up, sets);
     PB_ROOM_ARRAY(room, stage->is_mixed, sets);
     PB_ROOM_ARRAY(room, stage->varies, sets);
+    PB_ROOM_ARRAY(room, stage->drawn, sets);
     PB_ROOM_ARRAY(room, stage->reached, places);
     PB_ROOM_ARRAY(room, stage->missed, places);
     PB_ROOM_ARRAY(room, stage->rank, places);
@@ -178,8 +203,12 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
             cells = scan->chase_count * scan->place_count;
     }
     replay->pages_max = pages;
+    PB_ROOM_ARRAY(&replay->room, replay->log_factorial, places + 2);
+    for (size_t i = 1; i < places + 2 && replay->log_factorial != NULL; i++)
+        replay->log_factorial[i] = replay->log_factorial[i - 1] + log((double)i);
     PB_ROOM_ARRAY(&replay->room, replay->chases, chases);
     PB_ROOM_ARRAY(&replay->room, replay->loads, chases);
+    PB_ROOM_ARRAY(&replay->room, replay->tallies, chases);
     PB_ROOM_ARRAY(&replay->room, replay->pages, pages);
     PB_ROOM_ARRAY(&replay->room, replay->missed, cells);
     PB_ROOM_ARRAY(&replay->room, replay->densities, pb_tlb_base_kinds(replay->evidence));
@@ -187,6 +216,7 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
         open_stage(&replay->stages[i], &replay->room, pages, places);
         PB_ROOM_ARRAY(&replay->room, replay->predictions[i].chance, cells);
         PB_ROOM_ARRAY(&replay->room, replay->predictions[i].chases, chases);
+        PB_ROOM_ARRAY(&replay->room, replay->predictions[i].sets, cells / 2 + chases);
         replay->stages[i].random = (replay->effort->draw * PB_TLB_FOUND_MAX + i + 1) *
                                    UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
     }
@@ -420,11 +450,62 @@ static void run_pass(struct replay *replay, size_t count, size_t places, bool is
                 stage->missed[page] += !is_hit;
                 stage->came += 1.0;
                 stage->gone += !is_hit;
+                if (stage->outcome[page] == VARIES) {
+                    size_t group = stage->groups > 1 ? stage->set[page] : 0;
+
+                    stage->drawn[group].came++;
+                    stage->drawn[group].gone += !is_hit;
+                }
             }
             if (is_hit)
                 break;
         }
     }
+}
+
+/* Sets of which it is looked at how their loads miss together; 1: all, since each has too few. */
+static size_t group_count(const struct stage *stage, size_t places)
+{
+    return 2 * stage->structure->set_count <= places ? stage->structure->set_count : 1;
+}
+
+/* Adds one repeat. */
+static void add_draw(struct stage *stage)
+{
+    for (size_t i = 0; i < stage->groups; i++) {
+        struct drawn_set *drawn = &stage->drawn[i];
+        double came = drawn->came, gone = drawn->gone, share = gone / fmax(1.0, came);
+
+        if (came >= 2.0) {
+            drawn->draws++;
+            drawn->shares += share;
+            drawn->squares += share * share;
+            drawn->pairs += gone * (gone - 1.0) / (came * (came - 1.0));
+        }
+        drawn->came = drawn->gone = 0;
+    }
+}
+
+/*
+ * Correlation of two loads of a set, over all sets: by how much more often both miss than if they
+ * did so independently in each repeat.
+ */
+static double correlate(const struct stage *stage)
+{
+    double together = 0.0, most = 0.0, all = 0.0;
+
+    for (size_t i = 0; i < stage->groups; i++) {
+        const struct drawn_set *drawn = &stage->drawn[i];
+        double draws = drawn->draws, apart; /* both miss, of two repeats */
+
+        if (draws < 2.0)
+            continue;
+        apart = (drawn->shares * drawn->shares - drawn->squares) / (draws - 1.0);
+        together += drawn->pairs - apart;
+        most += drawn->shares - apart;
+        all += draws;
+    }
+    return most > 0.0 ? fmax(0.0, fmin(together / most, 1.0 - 1.0 / (all + 2.0))) : 0.0;
 }
 
 /* Replays a chase's sets that vary, and counts. Returns how often. */
@@ -443,6 +524,7 @@ static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan
         memset(stage->reached, 0, places * sizeof(*stage->reached));
         memset(stage->missed, 0, places * sizeof(*stage->missed));
         any_random |= stage->is_replayed && has_random_victims(stage);
+        memset(stage->drawn, 0, stage->groups * sizeof(*stage->drawn));
     }
     if (count == 0)
         return 0;
@@ -467,6 +549,7 @@ static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan
             sum[i] += share;
             squares[i] += share * share;
             replay->predictions[i].chases[index].drawn[r] = (float)share;
+            add_draw(&replay->stages[i]);
         }
     }
     for (size_t i = 0; i < replay->count; i++) {
@@ -475,6 +558,7 @@ static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan
 
         tally->share = (float)mean;
         tally->draws = repeats > 1 && loads[i] > 0.0 ? (uint32_t)repeats : 0;
+        tally->together = (float)correlate(&replay->stages[i]);
         if (repeats > 1 && loads[i] >= times) /* two repeats more as if loads were independent */
             tally->variance = (float)(((squares[i] - sum[i] * mean) * loads[i] / times +
                                        2.0 * mean * (1.0 - mean)) /
@@ -754,6 +838,36 @@ static bool is_outlier(struct replay *replay, size_t chase, double excess, const
     return true;
 }
 
+static struct set_tally *tally_of(struct replay *replay, size_t level, size_t chase, size_t place)
+{
+    const struct stage *stage = &replay->stages[level];
+
+    return &replay->predictions[level]
+                .sets[chase * stage->groups + (stage->groups > 1 ? stage->set[place] : 0)];
+}
+
+/* A load that clearly hits or misses. */
+static void add_to_set(struct set_tally *tally, double chance, bool is_miss)
+{
+    tally->seen += 1.0F;
+    tally->misses += is_miss;
+    tally->expected += (float)chance;
+    tally->log_chance += (float)log(is_miss ? chance : 1.0 - chance);
+}
+
+/* How likely the cycles of a load are that misses so many levels and more: misses_out[count]. */
+static void weigh_misses(const struct replay *replay, size_t at, const float *density,
+                         double *misses_out)
+{
+    for (size_t i = replay->count; i-- > 0;) {
+        double chance = i + 1 < replay->count ? replay->predictions[i + 1].chance[at] : 0.0;
+
+        misses_out[i] = (1.0 - chance) * density[i + 1];
+        if (i + 1 < replay->count)
+            misses_out[i] += chance * misses_out[i + 1];
+    }
+}
+
 /* Compares a place's loads with what is predicted. */
 static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
                         const struct pb_tlb_base *base, struct pb_tlb_fit *fits)
@@ -762,15 +876,18 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
 
     for (size_t j = 0; j < replay->chase_count; j++) {
         double excess = *pb_tlb_cycles(scan, place, replay->chases[j]) - base->cycles;
-        float density[PB_TLB_FOUND_MAX + 1];
+        float density[PB_TLB_FOUND_MAX + 1] = {0.0F};
         double comes = 1.0; /* chance that it misses all before */
-        bool is_miss = true;
+        double misses[PB_TLB_FOUND_MAX] = {0.0}, likely, known;
+        bool is_miss = true, is_predicted = true;
 
         if (isnan(excess))
             continue;
         find_densities(replay, base, excess, density);
         if (is_outlier(replay, j, excess, density, fits))
             continue;
+        weigh_misses(replay, place * scan->chase_count + j, density, misses);
+        likely = known = weigh_unsure(replay, base, place * scan->chase_count + j, excess);
         for (size_t i = 0; i < replay->count && is_miss; i++) {
             struct tally *tally = &replay->predictions[i].chases[j];
             float chance = replay->predictions[i].chance[place * scan->chase_count + j],
@@ -791,38 +908,70 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                 tally->expected += chance;
                 tally->seen++;
                 tally->misses += is_miss;
-            } else if (fits != NULL) {
-                fits[i].against += is_miss != (chance > 0.5F);
+                if (is_predicted) {
+                    add_to_set(tally_of(replay, i, j, place), chance, is_miss);
+                    known = is_miss ? misses[i] : density[i];
+                }
+            } else {
+                bool is_against = is_miss != (chance > 0.5F);
+
+                is_predicted &= !is_against;
                 tally->sure += leads;
-                tally->outliers += leads && is_miss != (chance > 0.5F);
+                tally->outliers += leads && is_against;
+                if (fits != NULL)
+                    fits[i].against += is_against;
             }
             comes *= chance;
         }
+        replay->tallies[j].apart += log(likely);
+        replay->tallies[j].known += log(known);
     }
 }
 
-/* By how much likelier so many misses are than as expected, if each load misses by itself. */
-static double deviance_of(double seen, double misses, double expected)
+/*
+ * Log likelihood of what loads of a set do. They do not miss independently where one that hits
+ * saves the others: beta-binomial, pairs are correlated as drawn, up to all or none. So few draws
+ * do not show all that may happen: any number of misses may be what was not drawn.
+ */
+static double weigh_set(const struct replay *replay, const struct set_tally *set, double together,
+                        double draws)
 {
-    double deviance = 0.0;
+    const double *log_factorial = replay->log_factorial;
+    double seen = set->seen, misses = set->misses, hits = seen - misses;
+    double chance = bounded(set->expected / seen), likely = set->log_chance, any;
 
-    if (misses > 0.0)
-        deviance += misses * log(misses / expected);
-    if (misses < seen)
-        deviance += (seen - misses) * log((seen - misses) / (seen - expected));
-    return deviance;
+    if (together > 0.0) {
+        double weight = 1.0 / together - 1.0, a = chance * weight, b = weight - a;
+
+        likely += lgamma(a + misses) - lgamma(a) + lgamma(b + hits) - lgamma(b) + lgamma(weight) -
+                  lgamma(weight + seen) - misses * log(chance) - hits * log(1.0 - chance);
+    }
+    any = log_factorial[(size_t)misses] + log_factorial[(size_t)hits] -
+          log_factorial[(size_t)seen + 1];
+    return pb_add_likelihoods(likely, any - log(draws + 2.0));
 }
 
 /*
- * Loads of a chase do not miss independently where one that hits saves others of its set: how much
- * their number says is lowered by how much more it varies than that of independent ones.
+ * By how much likelier a chase is, of which some loads were drawn, if it is not known whether loads
+ * miss each by itself, as they were weighed, or by sets.
  */
-static double weigh_together(double seen, double misses, double expected, double variance)
+static double weigh_together(const struct replay *replay, size_t chase)
 {
-    double independent = expected * (seen - expected) / seen;
-    double dispersion = fmax(1.0, seen * variance / independent);
+    double by_sets = replay->tallies[chase].known, apart = replay->tallies[chase].apart;
+    bool is_drawn = false;
 
-    return deviance_of(seen, misses, expected) * (1.0 - 1.0 / dispersion) - 0.5 * log(dispersion);
+    for (size_t i = 0; i < replay->count; i++) {
+        const struct prediction *prediction = &replay->predictions[i];
+        const struct tally *tally = &prediction->chases[chase];
+        size_t groups = replay->stages[i].groups;
+
+        for (size_t k = 0; k < groups && tally->seen > 0; k++)
+            if (prediction->sets[chase * groups + k].seen > 0.0F)
+                by_sets += weigh_set(replay, &prediction->sets[chase * groups + k], tally->together,
+                                     tally->draws);
+        is_drawn |= tally->seen > 0 && tally->draws > 0;
+    }
+    return is_drawn ? pb_add_likelihoods(apart, by_sets) - M_LN2 - apart : 0.0;
 }
 
 /*
@@ -849,34 +998,20 @@ static double mean_square(const struct tally *tally)
     return sum / tally->draws;
 }
 
-/*
- * Where all repeats were alike, one more may have been another: then any number of misses is as
- * likely.
- */
-static double weigh_unseen(double seen, double misses, double expected, double draws)
-{
-    return pb_add_likelihoods(0.0, deviance_of(seen, misses, expected) -
-                                       log((draws + 2.0) * (seen + 1.0)));
-}
-
 /* The chases in which it varies what misses. */
 static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
 {
+    for (size_t j = 0; j < replay->chase_count; j++)
+        replay->log_likelihood += weigh_together(replay, j);
     for (size_t i = 0; i < replay->count; i++) {
         for (size_t j = 0; j < replay->chase_count; j++) {
             const struct tally *tally = &replay->predictions[i].chases[j];
-            double seen = tally->seen, misses = tally->misses;
-            double expected = tally->expected, variance = tally->variance;
+            double seen = tally->seen, misses = tally->misses, variance = tally->variance;
 
             if (fits != NULL) /* one may be noise in any chase */
                 fits[i].unexplained +=
                     fmax(0.0, tally->outliers - fmax(1.0, PB_TLB_OUTLIERS * tally->sure));
-            if (seen >= 8.0 && variance <= 0.0 && tally->draws > 0)
-                replay->log_likelihood += weigh_unseen(seen, misses, expected, tally->draws);
-            if (seen < 8.0 || variance <= 0.0)
-                continue;
-            replay->log_likelihood += weigh_together(seen, misses, expected, variance);
-            if (fits == NULL)
+            if (fits == NULL || seen < 8.0 || variance <= 0.0)
                 continue;
             fits[i].deviation += square_of_deviation(tally, (float)(misses / seen), tally->draws);
             fits[i].by_chance += mean_square(tally);
@@ -930,11 +1065,16 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
     replay->is_sure = true;
     for (size_t i = 0; i < replay->count; i++) {
         enter_scan(&replay->stages[i], scan);
+        replay->stages[i].groups = group_count(&replay->stages[i], scan->place_count);
+        memset(replay->predictions[i].sets, 0,
+               replay->chase_count * replay->stages[i].groups *
+                   sizeof(*replay->predictions[i].sets));
         memset(replay->predictions[i].chases, 0,
                replay->chase_count * sizeof(*replay->predictions[i].chases));
     }
     for (size_t j = 0; j < replay->chase_count; j++)
         predict_chase(replay, scan, j);
+    memset(replay->tallies, 0, replay->chase_count * sizeof(*replay->tallies));
     for (size_t place = 0; place < scan->place_count; place++) {
         struct pb_tlb_base bases[PB_TLB_BASES_MAX];
         size_t base_count = pb_tlb_find_bases(replay->evidence, s, place, bases), best = 0;
