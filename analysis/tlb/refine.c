@@ -605,8 +605,9 @@ static size_t count_unsettled(const struct pb_tlb_levels *levels)
 }
 
 /*
- * Does each level answer loads, and are fewer levels unsettled than of the others, or is most of
- * what those leave unexplained explained? The step of a level that answers none is that of spikes.
+ * Does each level answer loads, and are fewer levels unsettled than of the others, or do all fit
+ * and explain most of what those leave unexplained? The step of a level that answers none is that
+ * of spikes, that of one that does not fit may be a cache's.
  */
 static bool explains_more(const struct pb_tlb_levels *levels, const struct pb_tlb_levels *others)
 {
@@ -614,7 +615,7 @@ static bool explains_more(const struct pb_tlb_levels *levels, const struct pb_tl
         if (levels->fits[i].answered < PB_FEW)
             return false;
     return count_unsettled(levels) < count_unsettled(others) ||
-           worst_misfit(levels) < worst_misfit(others) / 2.0;
+           worst_misfit(levels) < fmin(1.0, worst_misfit(others) / 2.0);
 }
 
 /*
@@ -718,13 +719,17 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
                              struct pb_error *err)
 {
     struct climb climb = {.evidence = evidence, .found = *levels, .err = err};
+    struct pb_tlb_levels likelier;
     bool again;
 
     join_idle(levels);
     climb.status = check(evidence, levels, err);
     again = climb.status == PB_OK && find_unsettled(levels) < levels->count;
+    likelier = *levels;
     if (again)
-        improve(&climb, levels);
+        improve(&climb, &likelier);
+    if (find_unsettled(&likelier) >= find_unsettled(levels)) /* else noise is what they fit */
+        *levels = likelier;
     while (again && climb.status == PB_OK && worst_misfit(levels) > 0.0) {
         struct pb_tlb_levels other;
         double score;
