@@ -868,6 +868,16 @@ static void weigh_misses(const struct replay *replay, size_t at, const float *de
     }
 }
 
+/* Do replays of the chase differ? */
+static bool is_drawn(const struct replay *replay, size_t chase)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < replay->count; i++)
+        any |= replay->predictions[i].chases[chase].draws > 0;
+    return any;
+}
+
 /* Compares a place's loads with what is predicted. */
 static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
                         const struct pb_tlb_base *base, struct pb_tlb_fit *fits)
@@ -878,16 +888,18 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
         double excess = *pb_tlb_cycles(scan, place, replay->chases[j]) - base->cycles;
         float density[PB_TLB_FOUND_MAX + 1] = {0.0F};
         double comes = 1.0; /* chance that it misses all before */
-        double misses[PB_TLB_FOUND_MAX] = {0.0}, likely, known;
-        bool is_miss = true, is_predicted = true;
+        double misses[PB_TLB_FOUND_MAX] = {0.0}, likely = 1.0, known = 1.0;
+        bool is_miss = true, is_predicted = is_drawn(replay, j);
 
         if (isnan(excess))
             continue;
         find_densities(replay, base, excess, density);
         if (is_outlier(replay, j, excess, density, fits))
             continue;
-        weigh_misses(replay, place * scan->chase_count + j, density, misses);
-        likely = known = weigh_unsure(replay, base, place * scan->chase_count + j, excess);
+        if (is_predicted) {
+            weigh_misses(replay, place * scan->chase_count + j, density, misses);
+            likely = known = weigh_unsure(replay, base, place * scan->chase_count + j, excess);
+        }
         for (size_t i = 0; i < replay->count && is_miss; i++) {
             struct tally *tally = &replay->predictions[i].chases[j];
             float chance = replay->predictions[i].chance[place * scan->chase_count + j],
@@ -923,8 +935,10 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
             }
             comes *= chance;
         }
-        replay->tallies[j].apart += log(likely);
-        replay->tallies[j].known += log(known);
+        if (known != likely) {
+            replay->tallies[j].apart += log(likely);
+            replay->tallies[j].known += log(known);
+        }
     }
 }
 
@@ -958,7 +972,6 @@ static double weigh_set(const struct replay *replay, const struct set_tally *set
 static double weigh_together(const struct replay *replay, size_t chase)
 {
     double by_sets = replay->tallies[chase].known, apart = replay->tallies[chase].apart;
-    bool is_drawn = false;
 
     for (size_t i = 0; i < replay->count; i++) {
         const struct prediction *prediction = &replay->predictions[i];
@@ -969,9 +982,8 @@ static double weigh_together(const struct replay *replay, size_t chase)
             if (prediction->sets[chase * groups + k].seen > 0.0F)
                 by_sets += weigh_set(replay, &prediction->sets[chase * groups + k], tally->together,
                                      tally->draws);
-        is_drawn |= tally->seen > 0 && tally->draws > 0;
     }
-    return is_drawn ? pb_add_likelihoods(apart, by_sets) - M_LN2 - apart : 0.0;
+    return is_drawn(replay, chase) ? pb_add_likelihoods(apart, by_sets) - M_LN2 - apart : 0.0;
 }
 
 /*
