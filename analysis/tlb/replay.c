@@ -116,11 +116,11 @@ struct replay {
     uint32_t *pages;                    /* that are replayed */
     uint8_t *missed;                    /* [place][chase] levels, for sure, or UNSURE */
     struct load *loads;                 /* [chases] of a place */
-    struct chase_tally *tallies;        /* [chases] */
     size_t load_count;
-    bool is_sure;          /* of the scan: none is unsure */
-    double *log_factorial; /* [places + 2] */
-    double least_density;  /* of a load that levels explain */
+    struct chase_tally *tallies; /* [chases] */
+    bool is_sure;                /* of the scan: none is unsure */
+    double *log_factorial;       /* [places + 2] */
+    double least_density;        /* of a load that levels explain */
     double log_likelihood;
     struct pb_room room; /* of all arrays */
 };
