@@ -99,8 +99,7 @@ static void start(struct climb *climb, struct pb_tlb_effort effort, size_t trial
     climb->left = trials;
     climb->best = from;
     climb->score = -INFINITY; /* any levels are better */
-    for (size_t i = 0; i < PB_TLB_RACE_SCANS; i++)
-        climb->race.ahead[i] = -INFINITY;
+    pb_tlb_start_race(&climb->race);
     try(climb, &from);
 }
 
@@ -154,22 +153,30 @@ static bool change_victims(struct climb *climb, size_t at, bool by_one)
     return better;
 }
 
-/* Steps of a part of the ways, at least so many, up and down as long as one is better. */
+/*
+ * Steps of a part of the ways, at least so many, up and down as long as one is better, each twice
+ * as large as the one before.
+ */
 static bool step_ways(struct climb *climb, size_t at, uint32_t part, uint32_t least)
 {
     bool better = false;
 
     for (int down = 0; down < 2; down++) {
-        bool again = climb->best.items[at].structure.is_equal;
+        uint32_t times = climb->best.items[at].structure.is_equal ? 1 : 0;
 
-        while (again) {
+        while (times > 0) {
             struct pb_tlb_level level = climb->best.items[at];
-            uint32_t step = level.structure.ways[0] / part;
+            uint32_t ways = level.structure.ways[0], step = ways / part;
 
-            step = step > least ? step : least;
-            level.structure.ways[0] += down ? (uint32_t)-step : step;
-            again = level.structure.ways[0] < 65536 && try_level(climb, at, level);
-            better |= again;
+            step = times * (step > least ? step : least);
+            level.structure.ways[0] = down ? ways - step : ways + step;
+            if ((!down || step < ways) && level.structure.ways[0] < 65536 &&
+                try_level(climb, at, level)) {
+                better = true;
+                times *= 2;
+            } else {
+                times = times > 1 ? 1 : 0;
+            }
         }
     }
     return better;

@@ -11,7 +11,10 @@
 #include "analysis/statistics/likelihood.h"
 
 /* Chases with random misses are repeated until they have so many loads, within limits. */
-enum { REPEATS_MIN = 4, REPEATS_MAX = 64 };
+enum { REPEATS_MIN = 4, REPEATS_MAX = 64, PASSES_MAX = 3 };
+
+/* Repeats run side by side: sets of them, by bits. */
+typedef uint64_t repeat_set;
 
 /* How many levels a load misses is a matter of chance. */
 enum { UNSURE = UINT8_MAX };
@@ -22,21 +25,27 @@ static const uint32_t NOBODY = UINT32_MAX;
 /* What becomes of a page at a level in every pass but the first. */
 enum outcome { HITS, MISSES, VARIES };
 
-/* Loads of a set that come to a level: in the last pass of one repeat, and sums over repeats. */
-struct drawn_set {
-    uint32_t came, gone;           /* of these, missed */
-    uint32_t draws;                /* in which at least two came */
-    double shares, squares, pairs; /* of misses; of pairs of loads, of which both miss */
+/* How often something was in each of the repeats: binary digits, lowest first. */
+struct counter {
+    repeat_set digits[32];
+    size_t length;
+};
+
+/* Loads that come to a level in the last pass. */
+struct drawn {
+    struct counter came, gone; /* of these, missed */
 };
 
 /* One level, as the pages of a scan meet it. */
 struct stage {
     const struct pb_tlb_structure *structure;
-    uint8_t *is_present;       /* [pages] by the first page of the entry, */
-    uint32_t *filled;          /* [sets] how many of a set are */
+    repeat_set *present;       /* [pages] by the first page of the entry, */
+    uint32_t *filled;          /* how many of a set are: [sets]; random: [begin][repeats] */
     uint32_t *older, *newer;   /* LRU, FIFO: [pages] neighbours in the order of a set; NOBODY */
     uint32_t *oldest, *newest; /* [sets] its ends */
-    uint32_t *present, *begin; /* random, tree: [sets][ways] pages; [sets] where a set begins */
+    uint32_t *held;            /* tree: [begin + way] pages; random: [begin + way][repeats] */
+    uint32_t *begin;           /* [sets] of those that vary, */
+    uint32_t held_count;       /* which have so many ways */
     uint32_t *way;             /* tree: [pages] that holds the entry */
     unsigned char *trees;      /* [sets][2 * leaves] */
     size_t leaves;             /* of the widest set */
@@ -46,15 +55,14 @@ struct stage {
     uint8_t *outcome;           /* [pages] of the chase */
     uint32_t *looked_up;        /* [sets] entries of the set that are looked up, */
     uint8_t *is_mixed;          /* [sets] some of them not in every pass, */
-    uint8_t *varies;            /* [sets] and what they do varies */
+    uint8_t *of_set;            /* [sets] outcome of its entries' first loads */
     uint32_t *reached, *missed; /* [places] how often in the last pass of all repeats */
-    double came, gone;          /* of one repeat, in the last pass; those that missed */
     size_t groups;              /* of the scan: sets, or one of all */
-    struct drawn_set *drawn;    /* [groups] */
+    struct drawn all, *drawn;   /* all loads; [groups] those that vary */
     bool is_replayed;           /* some sets vary in the chase, and what they do is replayed, */
     bool is_sure;               /* all of them are looked up in every pass; else known chances do */
     double **chances; /* [2][pages + 1] of the entries of a set, by warm passes and their number */
-    uint32_t *rank;   /* [places] of the page's entry in its set */
+    uint32_t *rank;   /* [pages] of the page's entry in its set */
 };
 
 /* Loads of one chase that come to a level. */
@@ -113,7 +121,12 @@ struct replay {
     struct densities *densities;        /* [kinds of bases] */
     uint32_t *chases;                   /* of the scan that are looked at, */
     size_t chase_count;                 /* so many */
-    uint32_t *pages;                    /* that are replayed */
+    uint32_t *pages;                    /* that are replayed in all passes but the first, */
+    size_t varying;                     /* so many, */
+    size_t warm;                        /* passes before the last one, */
+    size_t times;                       /* and so many repeats */
+    repeat_set *come;                   /* [passes][pages] in which the load comes to the level */
+    repeat_set *came;                   /* [pages] in which that of the last pass did */
     uint8_t *missed;                    /* [place][chase] levels, for sure, or UNSURE */
     struct load *loads;                 /* [chases] of a place */
     size_t load_count;
@@ -140,36 +153,33 @@ static uint32_t ways_of(const struct pb_tlb_structure *structure, size_t set)
     return structure->ways[structure->is_equal ? 0 : set];
 }
 
-/* Where the sets begin, and how large their trees are. */
-static void lay_out(struct stage *stage)
+static size_t count_leaves(const struct pb_tlb_structure *structure)
 {
-    const struct pb_tlb_structure *structure = stage->structure;
     uint32_t most = 0;
 
-    stage->begin[0] = 0;
     for (size_t set = 0; set < structure->set_count; set++) {
         uint32_t ways = ways_of(structure, set);
 
         most = ways > most ? ways : most;
-        if (set + 1 < structure->set_count)
-            stage->begin[set + 1] = stage->begin[set] + ways;
     }
-    stage->leaves = pb_tree_leaves(most);
+    return pb_tree_leaves(most);
 }
 
-static void open_stage(struct stage *stage, struct pb_room *room, size_t pages, size_t places)
+static void open_stage(const struct replay *replay, struct stage *stage, struct pb_room *room,
+                       size_t pages, size_t places)
 {
-    size_t sets = stage->structure->set_count;
-    size_t entries = (size_t)pb_tlb_entry_count(stage->structure);
+    size_t sets = stage->structure->set_count, loads = replay->effort->repeated_loads,
+           cells = pages;
 
-    if (PB_ROOM_ARRAY(room, stage->begin, sets) == NULL)
-        return;
-    lay_out(stage);
+    stage->leaves = count_leaves(stage->structure);
+    if (has_random_victims(stage)) /* ways of sets that overflow: fewer than pages */
+        cells = REPEATS_MIN * pages < loads ? loads : REPEATS_MIN * pages;
+    PB_ROOM_ARRAY(room, stage->begin, sets);
     PB_ROOM_ARRAY(room, stage->trees, has_tree(stage) ? 2 * stage->leaves * sets : 1);
     PB_ROOM_ARRAY(room, stage->way, pages);
-    PB_ROOM_ARRAY(room, stage->is_present, pages);
-    PB_ROOM_ARRAY(room, stage->present, entries);
-    PB_ROOM_ARRAY(room, stage->filled, sets);
+    PB_ROOM_ARRAY(room, stage->present, pages);
+    PB_ROOM_ARRAY(room, stage->held, cells);
+    PB_ROOM_ARRAY(room, stage->filled, has_random_victims(stage) ? cells : sets);
     PB_ROOM_ARRAY(room, stage->older, pages);
     PB_ROOM_ARRAY(room, stage->newer, pages);
     PB_ROOM_ARRAY(room, stage->oldest, sets);
@@ -180,11 +190,11 @@ static void open_stage(struct stage *stage, struct pb_room *room, size_t pages, 
     PB_ROOM_ARRAY(room, stage->outcome, pages);
     PB_ROOM_ARRAY(room, stage->looked_up, sets);
     PB_ROOM_ARRAY(room, stage->is_mixed, sets);
-    PB_ROOM_ARRAY(room, stage->varies, sets);
-    PB_ROOM_ARRAY(room, stage->drawn, sets);
+    PB_ROOM_ARRAY(room, stage->of_set, sets);
+    PB_ROOM_ARRAY(room, stage->drawn, sets <= places ? sets : 1);
     PB_ROOM_ARRAY(room, stage->reached, places);
     PB_ROOM_ARRAY(room, stage->missed, places);
-    PB_ROOM_ARRAY(room, stage->rank, places);
+    PB_ROOM_ARRAY(room, stage->rank, pages);
     PB_ROOM_ARRAY(room, stage->chances, 2 * (pages + 1));
 }
 
@@ -210,24 +220,38 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     PB_ROOM_ARRAY(&replay->room, replay->loads, chases);
     PB_ROOM_ARRAY(&replay->room, replay->tallies, chases);
     PB_ROOM_ARRAY(&replay->room, replay->pages, pages);
+    PB_ROOM_ARRAY(&replay->room, replay->come, PASSES_MAX * pages);
+    PB_ROOM_ARRAY(&replay->room, replay->came, pages);
     PB_ROOM_ARRAY(&replay->room, replay->missed, cells);
     PB_ROOM_ARRAY(&replay->room, replay->densities, pb_tlb_base_kinds(replay->evidence));
     for (size_t i = 0; i < replay->count; i++) {
-        open_stage(&replay->stages[i], &replay->room, pages, places);
+        open_stage(replay, &replay->stages[i], &replay->room, pages, places);
         PB_ROOM_ARRAY(&replay->room, replay->predictions[i].chance, cells);
         PB_ROOM_ARRAY(&replay->room, replay->predictions[i].chases, chases);
         PB_ROOM_ARRAY(&replay->room, replay->predictions[i].sets, cells / 2 + chases);
-        replay->stages[i].random = (replay->effort->draw * PB_TLB_FOUND_MAX + i + 1) *
-                                   UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
     }
     return pb_room_status(&replay->room, err);
 }
 
-static void empty(struct stage *stage, size_t pages)
+/* The entries of the sets that vary lie one behind another. */
+static void lay_out(struct stage *stage)
+{
+    stage->held_count = 0;
+    for (size_t set = 0; set < stage->structure->set_count; set++) {
+        stage->begin[set] = stage->held_count;
+        stage->held_count += stage->of_set[set] == VARIES ? ways_of(stage->structure, set) : 0;
+    }
+}
+
+static void empty(struct stage *stage, size_t pages, size_t times)
 {
     size_t sets = stage->structure->set_count;
 
-    memset(stage->is_present, 0, pages);
+    memset(stage->present, 0, pages * sizeof(*stage->present));
+    if (has_random_victims(stage)) {
+        memset(stage->filled, 0, stage->held_count * times * sizeof(*stage->filled));
+        return;
+    }
     memset(stage->filled, 0, sets * sizeof(*stage->filled));
     if (has_tree(stage)) {
         memset(stage->trees, 0, 2 * stage->leaves * sets);
@@ -266,7 +290,7 @@ static uint32_t draw(struct stage *stage, uint32_t limit)
 /* LRU, FIFO: the oldest one of a full set makes room. */
 static bool touch_in_order(struct stage *stage, uint32_t set, uint32_t page)
 {
-    if (stage->is_present[page]) {
+    if (stage->present[page] != 0) {
         if (stage->structure->victims == PB_TLB_LRU && stage->newest[set] != page) {
             take(stage, set, page);
             append(stage, set, page);
@@ -276,51 +300,73 @@ static bool touch_in_order(struct stage *stage, uint32_t set, uint32_t page)
     if (stage->filled[set] == ways_of(stage->structure, set)) {
         uint32_t victim = stage->oldest[set];
 
-        stage->is_present[victim] = 0;
+        stage->present[victim] = 0;
         take(stage, set, victim);
     } else {
         stage->filled[set]++;
     }
     append(stage, set, page);
-    stage->is_present[page] = 1;
+    stage->present[page] = 1;
     return false;
 }
 
-/* The way that a missing page takes; what it held is gone. */
-static uint32_t replace(struct stage *stage, uint32_t set, uint32_t ways)
+static bool touch_tree(struct stage *stage, uint32_t set, uint32_t page)
 {
-    uint32_t way;
+    uint32_t ways = ways_of(stage->structure, set), way = stage->way[page];
+    unsigned char *tree = stage->trees + 2 * stage->leaves * set;
+    uint32_t *held = stage->held + stage->begin[set];
+    bool is_hit = stage->present[page] != 0;
 
-    if (stage->filled[set] < ways)
-        return stage->filled[set]++;
-    way = has_tree(stage)
-              ? pb_tree_victim(stage->trees + 2 * stage->leaves * set, pb_tree_leaves(ways), ways)
-              : draw(stage, ways);
-    stage->is_present[stage->present[stage->begin[set] + way]] = 0;
-    return way;
+    if (!is_hit && stage->filled[set] < ways) {
+        way = stage->filled[set]++;
+    } else if (!is_hit) {
+        way = pb_tree_victim(tree, pb_tree_leaves(ways), ways);
+        stage->present[held[way]] = 0;
+    }
+    held[way] = page;
+    stage->way[page] = way;
+    stage->present[page] = 1;
+    pb_tree_use(tree, pb_tree_leaves(ways), way);
+    return is_hit;
+}
+
+/* In some of so many repeats. Returns in which of them it is a hit. */
+static repeat_set touch_random(struct stage *stage, uint32_t set, uint32_t page, repeat_set come,
+                               size_t times)
+{
+    uint32_t ways = ways_of(stage->structure, set);
+    uint32_t *filled = stage->filled + stage->begin[set] * times,
+             *held = stage->held + stage->begin[set] * times;
+    repeat_set hits = come & stage->present[page];
+
+    for (repeat_set left = come & ~hits; left != 0; left &= left - 1) {
+        size_t repeat = (size_t)__builtin_ctzll(left);
+        uint32_t way;
+
+        if (filled[repeat] < ways) {
+            way = filled[repeat]++;
+        } else {
+            way = draw(stage, ways);
+            stage->present[held[way * times + repeat]] &= ~((repeat_set)1 << repeat);
+        }
+        held[way * times + repeat] = page;
+    }
+    stage->present[page] |= come;
+    return hits;
 }
 
 /*
- * Looks an entry up, whose first page is given, and fills it where it is missing. Returns whether
- * it is a hit.
+ * Looks an entry up, whose first page is given, in some of so many repeats that are alike up to
+ * there, and fills it where it is missing. Returns in which of them it is a hit.
  */
-static bool touch(struct stage *stage, uint32_t set, uint32_t page)
+static repeat_set touch(struct stage *stage, uint32_t set, uint32_t page, repeat_set come,
+                        size_t times)
 {
-    uint32_t ways = ways_of(stage->structure, set);
-    bool is_hit = stage->is_present[page] != 0;
-
-    if (stage->structure->victims == PB_TLB_LRU || stage->structure->victims == PB_TLB_FIFO)
-        return touch_in_order(stage, set, page);
-    if (!is_hit) {
-        uint32_t way = replace(stage, set, ways);
-
-        stage->present[stage->begin[set] + way] = page;
-        stage->way[page] = way;
-        stage->is_present[page] = 1;
-    }
-    if (has_tree(stage))
-        pb_tree_use(stage->trees + 2 * stage->leaves * set, pb_tree_leaves(ways), stage->way[page]);
-    return is_hit;
+    if (has_random_victims(stage))
+        return touch_random(stage, set, page, come, times);
+    return (has_tree(stage) ? touch_tree(stage, set, page) : touch_in_order(stage, set, page))
+               ? come
+               : 0;
 }
 
 /* The entries of a scan's pages. */
@@ -354,58 +400,63 @@ static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways)
     return victims != PB_TLB_TREE || count > 3 * ways;
 }
 
-/* Outcomes at a level of the pages that come to it: all, where before is NULL. */
-static void find_outcomes(struct stage *stage, const struct stage *before, size_t pages,
-                          size_t places)
+/* Entries of each set that are looked up: by all pages, where before is NULL. */
+static void count_entries(struct stage *stage, const struct stage *before, size_t pages)
 {
-    const struct pb_tlb_structure *structure = stage->structure;
+    const uint32_t *restrict entries = stage->entry, *restrict sets = stage->set;
+    const uint8_t *restrict come = before == NULL ? NULL : before->outcome;
+    uint32_t *restrict looked_up = stage->looked_up, *restrict rank = stage->rank;
+    uint8_t *restrict is_mixed = stage->is_mixed;
     uint32_t last = UINT32_MAX;
 
-    memset(stage->looked_up, 0, structure->set_count * sizeof(*stage->looked_up));
-    memset(stage->is_mixed, 0, structure->set_count);
+    memset(looked_up, 0, stage->structure->set_count * sizeof(*looked_up));
+    memset(is_mixed, 0, stage->structure->set_count);
     for (size_t page = 0; page < pages; page++) {
-        uint32_t set = stage->set[page];
+        uint32_t set = sets[page];
 
-        if (before != NULL && before->outcome[page] == HITS)
+        if (come != NULL && come[page] == HITS)
             continue;
-        if (page < places)
-            stage->rank[page] = stage->looked_up[set];
-        stage->looked_up[set] += stage->entry[page] != last;
-        stage->is_mixed[set] |= before != NULL && before->outcome[page] == VARIES;
-        last = stage->entry[page];
+        rank[page] = looked_up[set];
+        looked_up[set] += entries[page] != last;
+        is_mixed[set] |= come != NULL && come[page] == VARIES;
+        last = entries[page];
     }
+}
+
+/* Outcomes at a level of the pages that come to it: all, where before is NULL. */
+static void find_outcomes(struct stage *stage, const struct stage *before, size_t pages)
+{
+    const struct pb_tlb_structure *structure = stage->structure;
+    const uint32_t *restrict entries = stage->entry, *restrict sets = stage->set;
+    const uint8_t *restrict come = before == NULL ? NULL : before->outcome;
+    uint8_t *restrict outcomes = stage->outcome, *restrict of_set = stage->of_set;
+    uint32_t last = UINT32_MAX;
+
+    count_entries(stage, before, pages);
     stage->is_replayed = false;
     stage->is_sure = true;
     for (size_t set = 0; set < structure->set_count; set++) {
         size_t count = stage->looked_up[set], ways = ways_of(structure, set);
-
-        stage->varies[set] =
+        bool varies =
             count > ways && (stage->is_mixed[set] || !all_miss(structure->victims, count, ways));
-        stage->is_replayed |= stage->varies[set];
-        stage->is_sure &= !stage->varies[set] || !stage->is_mixed[set];
-    }
-    last = UINT32_MAX;
-    for (size_t page = 0; page < pages; page++) {
-        uint32_t set = stage->set[page], entry = stage->entry[page];
 
-        if ((before != NULL && before->outcome[page] == HITS) ||
-            stage->looked_up[set] <= ways_of(structure, set)) {
-            stage->outcome[page] = HITS;
-            continue;
-        }
-        if (stage->varies[set])
-            stage->outcome[page] = VARIES;
-        else
-            stage->outcome[page] = entry == last ? HITS : MISSES;
-        last = entry;
+        of_set[set] = count <= ways ? HITS : varies ? VARIES : MISSES;
+        stage->is_replayed |= varies;
+        stage->is_sure &= !varies || !stage->is_mixed[set];
+    }
+    for (size_t page = 0; page < pages; page++) {
+        uint8_t outcome = come != NULL && come[page] == HITS ? HITS : of_set[sets[page]];
+
+        outcomes[page] = outcome == MISSES && entries[page] == last ? HITS : outcome;
+        if (outcome != HITS)
+            last = entries[page];
     }
 }
 
-/* Pages that come to a set which varies. Returns how many. */
-static size_t list_pages(struct replay *replay, size_t pages)
+/* Into replay->pages: those that come to a set which varies. */
+static void list_pages(struct replay *replay, size_t pages)
 {
-    size_t count = 0;
-
+    replay->varying = 0;
     for (size_t page = 0; page < pages; page++) {
         size_t i = 0;
 
@@ -413,53 +464,108 @@ static size_t list_pages(struct replay *replay, size_t pages)
             i++;
         if (i < replay->count && replay->stages[i].outcome[page] == VARIES &&
             replay->stages[i].is_replayed)
-            replay->pages[count++] = (uint32_t)page;
+            replay->pages[replay->varying++] = (uint32_t)page;
     }
-    return count;
 }
 
-/* The first pass: every page is new, and fills the levels. */
-static void fill_levels(struct replay *replay, size_t pages)
+/* The first pass: every page is new, and fills the level. */
+static void fill(const struct replay *replay, struct stage *stage, size_t pages, repeat_set those,
+                 repeat_set *come)
 {
     for (size_t page = 0; page < pages; page++) {
-        for (size_t i = 0; i < replay->count; i++) {
-            struct stage *stage = &replay->stages[i];
+        if (page > 0 && stage->entry[page] == stage->entry[page - 1])
+            come[page] &= ~those;
+        else if ((come[page] & those) != 0 && stage->of_set[stage->set[page]] == VARIES)
+            touch(stage, stage->set[page], stage->first[page], come[page] & those, replay->times);
+    }
+}
 
-            if (page > 0 && stage->entry[page] == stage->entry[page - 1])
-                break;
-            if (stage->is_replayed && stage->varies[stage->set[page]])
-                touch(stage, stage->set[page], stage->first[page]);
+/* A later one, over the pages that vary. */
+static void run_pass(const struct replay *replay, struct stage *stage, repeat_set those,
+                     repeat_set *come)
+{
+    for (size_t k = 0; k < replay->varying; k++) {
+        uint32_t page = replay->pages[k];
+        repeat_set here = come[k] & those;
+
+        if (here == 0 || stage->outcome[page] == MISSES)
+            continue;
+        come[k] &= ~(stage->outcome[page] == HITS
+                         ? here
+                         : touch(stage, stage->set[page], stage->first[page], here, replay->times));
+    }
+}
+
+/* Repeats that a level meets together: all as long as they are alike or it draws; else one. */
+static void run_passes(struct replay *replay, struct stage *stage, size_t pages, repeat_set those)
+{
+    empty(stage, pages, replay->times);
+    fill(replay, stage, pages, those, replay->come);
+    for (size_t pass = 1; pass <= replay->warm; pass++)
+        run_pass(replay, stage, those, replay->come + pass * replay->pages_max);
+}
+
+static void count(struct counter *counter, repeat_set those)
+{
+    for (size_t i = 0; those != 0; i++) {
+        repeat_set carry;
+
+        if (i == counter->length)
+            counter->digits[counter->length++] = 0;
+        carry = counter->digits[i] & those;
+        counter->digits[i] ^= those;
+        those = carry;
+    }
+}
+
+static double counted(const struct counter *counter, size_t repeat)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < counter->length; i++)
+        sum += (size_t)(counter->digits[i] >> repeat & 1) << i;
+    return (double)sum;
+}
+
+/* Loads of the last pass: in which repeats they came, and missed. */
+static void count_last(const struct replay *replay, struct stage *stage, size_t places,
+                       const repeat_set *missed)
+{
+    for (size_t k = 0; k < replay->varying && replay->pages[k] < places; k++) {
+        uint32_t page = replay->pages[k];
+        struct drawn *drawn = &stage->drawn[stage->groups > 1 ? stage->set[page] : 0];
+
+        stage->reached[page] = (uint32_t)__builtin_popcountll(replay->came[k]);
+        stage->missed[page] = (uint32_t)__builtin_popcountll(missed[k]);
+        count(&stage->all.came, replay->came[k]);
+        count(&stage->all.gone, missed[k]);
+        if (stage->outcome[page] == VARIES) {
+            count(&drawn->came, replay->came[k]);
+            count(&drawn->gone, missed[k]);
         }
     }
 }
 
-/* A later pass over the pages that vary; the last one is counted. */
-static void run_pass(struct replay *replay, size_t count, size_t places, bool is_last)
+/* The passes over the pages that vary, level after level: what one misses comes to the next one. */
+static void run_stages(struct replay *replay, size_t pages, size_t places)
 {
-    for (size_t k = 0; k < count; k++) {
-        uint32_t page = replay->pages[k];
+    repeat_set all = UINT64_MAX >> (REPEATS_MAX - replay->times);
+    repeat_set *last = replay->come + replay->warm * replay->pages_max;
+    bool are_alike = true;
 
-        for (size_t i = 0; i < replay->count; i++) {
-            struct stage *stage = &replay->stages[i];
-            bool is_hit = stage->outcome[page] == HITS;
+    for (size_t pass = 0; pass <= replay->warm; pass++)
+        for (size_t k = 0; k < (pass == 0 ? pages : replay->varying); k++)
+            replay->come[pass * replay->pages_max + k] = all;
+    for (size_t i = 0; i < replay->count; i++) {
+        struct stage *stage = &replay->stages[i];
 
-            if (stage->outcome[page] == VARIES)
-                is_hit = touch(stage, stage->set[page], stage->first[page]);
-            if (is_last && page < places) {
-                stage->reached[page]++;
-                stage->missed[page] += !is_hit;
-                stage->came += 1.0;
-                stage->gone += !is_hit;
-                if (stage->outcome[page] == VARIES) {
-                    size_t group = stage->groups > 1 ? stage->set[page] : 0;
-
-                    stage->drawn[group].came++;
-                    stage->drawn[group].gone += !is_hit;
-                }
-            }
-            if (is_hit)
-                break;
-        }
+        memcpy(replay->came, last, replay->varying * sizeof(*last));
+        if (are_alike || has_random_victims(stage))
+            run_passes(replay, stage, pages, all);
+        for (size_t r = 0; r < replay->times && !are_alike && !has_random_victims(stage); r++)
+            run_passes(replay, stage, pages, (repeat_set)1 << r);
+        count_last(replay, stage, places, last);
+        are_alike &= !has_random_victims(stage);
     }
 }
 
@@ -469,43 +575,60 @@ static size_t group_count(const struct stage *stage, size_t places)
     return 2 * stage->structure->set_count <= places ? stage->structure->set_count : 1;
 }
 
-/* Adds one repeat. */
-static void add_draw(struct stage *stage)
-{
-    for (size_t i = 0; i < stage->groups; i++) {
-        struct drawn_set *drawn = &stage->drawn[i];
-        double came = drawn->came, gone = drawn->gone, share = gone / fmax(1.0, came);
-
-        if (came >= 2.0) {
-            drawn->draws++;
-            drawn->shares += share;
-            drawn->squares += share * share;
-            drawn->pairs += gone * (gone - 1.0) / (came * (came - 1.0));
-        }
-        drawn->came = drawn->gone = 0;
-    }
-}
-
 /*
  * Correlation of two loads of a set, over all sets: by how much more often both miss than if they
  * did so independently in each repeat.
  */
-static double correlate(const struct stage *stage)
+static double correlate(const struct stage *stage, size_t times)
 {
     double together = 0.0, most = 0.0, all = 0.0;
 
     for (size_t i = 0; i < stage->groups; i++) {
-        const struct drawn_set *drawn = &stage->drawn[i];
-        double draws = drawn->draws, apart; /* both miss, of two repeats */
+        double shares = 0.0, squares = 0.0, pairs = 0.0, draws = 0.0, apart; /* of two repeats */
 
+        for (size_t r = 0; r < times; r++) {
+            double came = counted(&stage->drawn[i].came, r),
+                   gone = counted(&stage->drawn[i].gone, r);
+
+            if (came < 2.0)
+                continue;
+            draws += 1.0;
+            shares += gone / came;
+            squares += gone / came * gone / came;
+            pairs += gone * (gone - 1.0) / (came * (came - 1.0));
+        }
         if (draws < 2.0)
             continue;
-        apart = (drawn->shares * drawn->shares - drawn->squares) / (draws - 1.0);
-        together += drawn->pairs - apart;
-        most += drawn->shares - apart;
+        apart = (shares * shares - squares) / (draws - 1.0);
+        together += pairs - apart;
+        most += shares - apart;
         all += draws;
     }
     return most > 0.0 ? fmax(0.0, fmin(together / most, 1.0 - 1.0 / (all + 2.0))) : 0.0;
+}
+
+/* Of all repeats. */
+static void sum_up(const struct stage *stage, size_t times, struct tally *tally)
+{
+    double sum = 0.0, squares = 0.0, loads = 0.0, repeated = (double)times, mean;
+
+    for (size_t r = 0; r < times; r++) {
+        double came = counted(&stage->all.came, r),
+               share = counted(&stage->all.gone, r) / fmax(1.0, came);
+
+        loads += came;
+        sum += share;
+        squares += share * share;
+        tally->drawn[r] = (float)share;
+    }
+    mean = sum / repeated;
+    tally->share = (float)mean;
+    tally->draws = times > 1 && loads > 0.0 ? (uint32_t)times : 0;
+    tally->together = (float)correlate(stage, times);
+    if (times > 1 && loads >= repeated) /* two repeats more as if loads were independent */
+        tally->variance =
+            (float)(((squares - sum * mean) * loads / repeated + 2.0 * mean * (1.0 - mean)) /
+                    (repeated + 1.0) * (1.0 + 1.0 / repeated));
 }
 
 /* Replays a chase's sets that vary, and counts. Returns how often. */
@@ -513,58 +636,35 @@ static size_t replay_chase(struct replay *replay, const struct pb_tlb_scan *scan
                            size_t index)
 {
     size_t pages = scan->pages[w], places = pages < scan->place_count ? pages : scan->place_count;
-    size_t count = list_pages(replay, pages), warm = pb_tlb_warm_passes(scan, w), repeats = 1;
-    double sum[PB_TLB_FOUND_MAX] = {0.0}, squares[PB_TLB_FOUND_MAX] = {0.0};
-    double loads[PB_TLB_FOUND_MAX] = {0.0};
     bool any_random = false;
 
+    list_pages(replay, pages);
+    replay->warm = pb_tlb_warm_passes(scan, w);
+    replay->times = 1;
     for (size_t i = 0; i < replay->count; i++) {
         struct stage *stage = &replay->stages[i];
 
         memset(stage->reached, 0, places * sizeof(*stage->reached));
         memset(stage->missed, 0, places * sizeof(*stage->missed));
+        stage->all.came.length = stage->all.gone.length = 0;
+        for (size_t k = 0; k < stage->groups; k++)
+            stage->drawn[k].came.length = stage->drawn[k].gone.length = 0;
         any_random |= stage->is_replayed && has_random_victims(stage);
-        memset(stage->drawn, 0, stage->groups * sizeof(*stage->drawn));
     }
-    if (count == 0)
+    if (replay->varying == 0)
         return 0;
-    if (any_random && pages > 0)
-        repeats = replay->effort->repeated_loads / pages;
-    if (any_random)
-        repeats = repeats < REPEATS_MIN   ? REPEATS_MIN
-                  : repeats > REPEATS_MAX ? REPEATS_MAX
-                                          : repeats;
-    for (size_t r = 0; r < repeats; r++) {
-        for (size_t i = 0; i < replay->count; i++) {
-            empty(&replay->stages[i], pages);
-            replay->stages[i].came = replay->stages[i].gone = 0.0;
-        }
-        fill_levels(replay, pages);
-        for (size_t pass = 1; pass <= warm; pass++)
-            run_pass(replay, count, places, pass == warm);
-        for (size_t i = 0; i < replay->count; i++) {
-            double share = replay->stages[i].gone / fmax(1.0, replay->stages[i].came);
-
-            loads[i] += replay->stages[i].came;
-            sum[i] += share;
-            squares[i] += share * share;
-            replay->predictions[i].chases[index].drawn[r] = (float)share;
-            add_draw(&replay->stages[i]);
-        }
+    if (any_random) {
+        replay->times = replay->effort->repeated_loads / pages;
+        replay->times = replay->times < REPEATS_MIN   ? REPEATS_MIN
+                        : replay->times > REPEATS_MAX ? REPEATS_MAX
+                                                      : replay->times;
     }
-    for (size_t i = 0; i < replay->count; i++) {
-        struct tally *tally = &replay->predictions[i].chases[index];
-        double times = (double)repeats, mean = sum[i] / times;
-
-        tally->share = (float)mean;
-        tally->draws = repeats > 1 && loads[i] > 0.0 ? (uint32_t)repeats : 0;
-        tally->together = (float)correlate(&replay->stages[i]);
-        if (repeats > 1 && loads[i] >= times) /* two repeats more as if loads were independent */
-            tally->variance = (float)(((squares[i] - sum[i] * mean) * loads[i] / times +
-                                       2.0 * mean * (1.0 - mean)) /
-                                      (times + 1.0) * (1.0 + 1.0 / times));
-    }
-    return repeats;
+    for (size_t i = 0; i < replay->count; i++)
+        lay_out(&replay->stages[i]);
+    run_stages(replay, pages, places);
+    for (size_t i = 0; i < replay->count; i++)
+        sum_up(&replay->stages[i], replay->times, &replay->predictions[i].chases[index]);
+    return replay->times;
 }
 
 /*
@@ -629,10 +729,10 @@ static void predict_random(double *chance, size_t count, double ways, size_t war
 /* A set of so many entries, all of which are looked up in every pass: each hits or misses. */
 static void replay_set(struct stage *stage, double *chance, size_t count, size_t warm_passes)
 {
-    empty(stage, count);
+    empty(stage, count, 1);
     for (size_t pass = 0; pass <= warm_passes; pass++)
         for (size_t i = 0; i < count; i++)
-            chance[i] = touch(stage, 0, (uint32_t)i) ? 0.0 : 1.0;
+            chance[i] = touch(stage, 0, (uint32_t)i, 1, 1) != 0 ? 0.0 : 1.0;
 }
 
 /*
@@ -720,7 +820,7 @@ static void predict_chase(struct replay *replay, const struct pb_tlb_scan *scan,
     bool is_known[PB_TLB_FOUND_MAX] = {false};
 
     for (size_t i = 0; i < replay->count; i++)
-        find_outcomes(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages, places);
+        find_outcomes(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, pages);
     if (!replay->is_checked)
         find_known(replay, is_known);
     repeats = replay_chase(replay, scan, w, index);
@@ -1076,6 +1176,10 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
     choose_chases(replay, scan, replay->effort->per_octave);
     replay->is_sure = true;
     for (size_t i = 0; i < replay->count; i++) {
+        size_t draw =
+            (replay->effort->draw * replay->evidence->scans->count + s) * PB_TLB_FOUND_MAX + i;
+
+        replay->stages[i].random = (draw + 1) * UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
         enter_scan(&replay->stages[i], scan);
         replay->stages[i].groups = group_count(&replay->stages[i], scan->place_count);
         memset(replay->predictions[i].sets, 0,
@@ -1143,11 +1247,42 @@ static void tabulate(const struct replay *replay, const struct pb_tlb_level *lev
     }
 }
 
-/* Notes how likely the levels are up to the scan; are they too far behind to win? */
-static bool is_behind(struct pb_tlb_race *race, size_t s, const struct replay *replay)
+void pb_tlb_start_race(struct pb_tlb_race *race)
 {
-    race->own[s] = replay->log_likelihood;
-    return replay->log_likelihood < race->ahead[s] - PB_TLB_HOPELESS;
+    for (size_t k = 0; k < PB_TLB_RACE_SCANS; k++) {
+        race->ahead[k] = -INFINITY;
+        race->order[k] = (uint8_t)k;
+    }
+}
+
+/*
+ * Notes how likely the k-th scan is. Are the levels too far behind to win, by those up to it? Then
+ * the scan that is most against them is the first one that others meet.
+ */
+static bool is_behind(struct pb_tlb_race *race, size_t k, double log_likelihood)
+{
+    size_t worst = 0;
+    double behind = 0.0, most = -INFINITY;
+
+    race->own[race->order[k]] = log_likelihood;
+    for (size_t i = 0; i <= k; i++) {
+        double here = race->ahead[race->order[i]] - race->own[race->order[i]];
+
+        behind += here;
+        if (here > most) {
+            most = here;
+            worst = i;
+        }
+    }
+    if (behind <= PB_TLB_HOPELESS)
+        return false;
+    for (; worst > 0; worst--) {
+        uint8_t other = race->order[worst - 1];
+
+        race->order[worst - 1] = race->order[worst];
+        race->order[worst] = other;
+    }
+    return true;
 }
 
 enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,
@@ -1174,9 +1309,12 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
     status = open_replay(&replay, err);
     for (size_t i = 0; i < pb_tlb_base_kinds(evidence) && status == PB_OK; i++)
         tabulate(&replay, levels, count, i);
-    for (size_t s = 0; s < evidence->scans->count && status == PB_OK && !is_lost; s++) {
-        replay_scan(&replay, s, fits_out);
-        is_lost = race != NULL && s < PB_TLB_RACE_SCANS && is_behind(race, s, &replay);
+    for (size_t k = 0; k < evidence->scans->count && status == PB_OK && !is_lost; k++) {
+        bool is_raced = race != NULL && k < PB_TLB_RACE_SCANS;
+        double before = replay.log_likelihood;
+
+        replay_scan(&replay, is_raced ? race->order[k] : k, fits_out);
+        is_lost = is_raced && is_behind(race, k, replay.log_likelihood - before);
     }
     if (is_lost)
         replay.log_likelihood = -INFINITY;

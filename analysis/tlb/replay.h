@@ -33,14 +33,19 @@ struct pb_tlb_effort {
 };
 
 /*
- * Levels that are far behind others after some of the scans are given up. Sums of log likelihoods,
- * up to each scan: of the levels to beat, and of these.
+ * Levels that are far behind others after some of the scans are given up. Log likelihoods of scans:
+ * under the levels to beat, and under these; in which order scans are looked at, those first that
+ * were most against others.
  */
 enum { PB_TLB_RACE_SCANS = 64 };
 
 struct pb_tlb_race {
     double ahead[PB_TLB_RACE_SCANS], own[PB_TLB_RACE_SCANS];
+    uint8_t order[PB_TLB_RACE_SCANS];
 };
+
+/* Nobody is ahead. */
+void pb_tlb_start_race(struct pb_tlb_race *race);
 
 /*
  * Log likelihood of all accesses under the levels, whatever of them the evidence knows; the lines
