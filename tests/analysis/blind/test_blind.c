@@ -21,7 +21,7 @@
 
 /* Sanitizers take thrice as long, and the code that they watch is the same in all cases. */
 #ifdef __SANITIZE_ADDRESS__
-enum { CASES_APART = 16 };
+enum { CASES_APART = 24 };
 #else
 enum { CASES_APART = 1 };
 #endif
@@ -96,7 +96,7 @@ static void test_blind__nothing_stated_is_wrong(void **state)
 
     (void)state;
     skip_in_other_parts(0);
-    for (uint64_t seed = 2; seed <= 7; seed++) {
+    for (uint64_t seed = 2; seed <= 7; seed += CASES_APART) {
         struct blind_result results[BLIND_RESULTS_MAX];
         size_t count = recover(seed, results);
 
@@ -108,7 +108,8 @@ static void test_blind__nothing_stated_is_wrong(void **state)
         }
     }
     assert_int_equal(failures, 0);
-    assert_true(6 * open <= exact + open);
+    if (CASES_APART == 1)
+        assert_true(6 * open <= exact + open);
 }
 
 /*
@@ -549,7 +550,7 @@ static void test_blind__what_all_sms_do_at_once(void **state)
 
     (void)state;
     skip_in_other_parts(3);
-    for (size_t i = 0; i < COUNT(seeds); i++) {
+    for (size_t i = 0; i < COUNT(seeds); i += CASES_APART) {
         struct blind_result results[BLIND_RESULTS_MAX];
         size_t count = recover(seeds[i], results);
 
@@ -563,7 +564,8 @@ static void test_blind__what_all_sms_do_at_once(void **state)
         }
     }
     assert_int_equal(failures, 0);
-    assert_true(3 * open <= exact + open);
+    if (CASES_APART == 1)
+        assert_true(3 * open <= exact + open);
 }
 
 int main(int argc, char **argv)
