@@ -468,7 +468,7 @@ static void list_pages(struct replay *replay, size_t pages)
     }
 }
 
-/* The first pass: every page is new, and fills the level. */
+/* The first pass: every page is new, and fills the level; `those` are the repeats that are run. */
 static void fill(const struct replay *replay, struct stage *stage, size_t pages, repeat_set those,
                  repeat_set *come)
 {
@@ -505,6 +505,7 @@ static void run_passes(struct replay *replay, struct stage *stage, size_t pages,
         run_pass(replay, stage, those, replay->come + pass * replay->pages_max);
 }
 
+/* Once more in each of those repeats. */
 static void count(struct counter *counter, repeat_set those)
 {
     for (size_t i = 0; those != 0; i++) {

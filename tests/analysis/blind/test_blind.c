@@ -4,7 +4,7 @@
  *
  *   test_blind [PART PARTS]
  *
- * recovers each PARTSth device only, from the PARTth on: several run side by side.
+ * recovers one part of so many of the devices, so that all parts can run side by side.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ struct blind_case {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Of the cases this one and each so manieth behind it: by the arguments. */
+/* This run takes one part of all cases; see main(). */
 static size_t part = 1, parts = 1;
 
 static bool is_left_out(size_t i)
@@ -82,7 +82,7 @@ static void note_failure(uint64_t seed, const struct blind_result *result)
     failures++;
 }
 
-/* The failures of all cases of a test, each of which was noted. */
+/* Before each test, which counts its own failures. */
 static int forget_failures(void **state)
 {
     (void)state;
@@ -222,16 +222,16 @@ static void test_blind__patterns_are_what_their_loads_pay_for(void **state)
 
 /*
  * Hashed levels, whose sets fill unevenly: they miss before all entries are taken (2000015), or
- * seem to late (2000002), and only pages far apart show them (2000018, 2000069, 2000523).
+ * seem too late (2000002), and only pages far apart show them (2000018, 2000069, 2000523).
+ * Lines of 9,000 pages displace each other in L2 (2000138), where DRAM's latency is not known, too
+ * (4910015). Spikes show two places that begin to miss early (4910051).
  */
 static void test_blind__hashed_translation_is_stated_or_undetermined(void **state)
 {
     static const struct blind_case cases[] = {
         {2000015, {"tlb_l2."}}, {2000018, {"tlb_l2."}}, {2000069, {"tlb_l2."}},
-        {2000523, {"tlb_l2."}}, {2000138, {"tlb_l1."}}, /* lines of 9,000 pages displace each other
-                                                           in L2 */
-        {4910015, {"tlb_l3."}}, /* likewise, and DRAM's latency is not known */
-        {4910051, {"tlb_l1."}}, /* spikes show two places that begin to miss early */
+        {2000523, {"tlb_l2."}}, {2000138, {"tlb_l1."}}, {4910015, {"tlb_l3."}},
+        {4910051, {"tlb_l1."}},
     };
 
     (void)state;
