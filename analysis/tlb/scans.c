@@ -101,7 +101,8 @@ static size_t collect(const struct pb_recording *recordings, size_t count, struc
 
 /*
  * Behind what was recorded, lines follow each other as evenly: in each page one farther, within it.
- * Where a block is mapped again and again, they lie near those of the same part of the block.
+ * Where a block is mapped again and again, they lie near those of the same part of the block, to
+ * which pages come back after so many.
  */
 static void guess_offsets(struct pb_tlb_scan *scan)
 {
@@ -110,10 +111,12 @@ static void guess_offsets(struct pb_tlb_scan *scan)
     uint64_t first = scan->offset_bytes[0];
     uint64_t step = scan->place_count > 1 ? scan->offset_bytes[1] - first - scan->stride_bytes : 0;
 
-    for (size_t page = scan->place_count; page < scan->page_count; page++) {
-        size_t before = (size_t)(scan->remapped_bytes / scan->stride_bytes);
+    size_t before = 1;
 
-        if (before > 0 && before <= page)
+    while (scan->remapped_bytes > 0 && before * scan->stride_bytes % scan->remapped_bytes > 0)
+        before++;
+    for (size_t page = scan->place_count; page < scan->page_count; page++) {
+        if (scan->remapped_bytes > 0 && before <= page)
             scan->offset_bytes[page] =
                 scan->offset_bytes[page - before] + before * scan->stride_bytes;
         else
