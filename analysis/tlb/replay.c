@@ -1045,11 +1045,11 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
 
 /*
  * Log likelihood of what loads of a set do. They do not miss independently where one that hits
- * saves the others: beta-binomial, pairs are correlated as drawn, up to all or none. So few draws
- * do not show all that may happen: any number of misses may be what was not drawn.
+ * saves the others: beta-binomial, pairs are correlated as drawn, up to all or none. Draws do not
+ * show all that may happen: any number of misses may be what was not drawn, as rarely however few
+ * draws there are, or wrong levels would be the likelier the fewer are made.
  */
-static double weigh_set(const struct replay *replay, const struct set_tally *set, double together,
-                        double draws)
+static double weigh_set(const struct replay *replay, const struct set_tally *set, double together)
 {
     const double *log_factorial = replay->log_factorial;
     double seen = set->seen, misses = set->misses, hits = seen - misses;
@@ -1063,7 +1063,7 @@ static double weigh_set(const struct replay *replay, const struct set_tally *set
     }
     any = log_factorial[(size_t)misses] + log_factorial[(size_t)hits] -
           log_factorial[(size_t)seen + 1];
-    return pb_add_likelihoods(likely, any - log(draws + 2.0));
+    return pb_add_likelihoods(likely, any + log(PB_TLB_RARE));
 }
 
 /*
@@ -1081,8 +1081,8 @@ static double weigh_together(const struct replay *replay, size_t chase)
 
         for (size_t k = 0; k < groups && tally->seen > 0; k++)
             if (prediction->sets[chase * groups + k].seen > 0.0F)
-                by_sets += weigh_set(replay, &prediction->sets[chase * groups + k], tally->together,
-                                     tally->draws);
+                by_sets +=
+                    weigh_set(replay, &prediction->sets[chase * groups + k], tally->together);
     }
     return is_drawn(replay, chase) ? pb_add_likelihoods(apart, by_sets) - M_LN2 - apart : 0.0;
 }
