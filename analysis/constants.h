@@ -88,13 +88,13 @@
  * How closely levels are replayed: chases of each octave of pages and loads of each chase, by
  * repeats, while levels are looked for; loads of all chases while levels are checked, half of them
  * while ways are looked for. So many structures are tried of a level in each turn, with all
- * chases a quarter; another follows while one was better. They bound the time, and how far random
+ * chases an eighth; another follows while one was better. They bound the time, and how far random
  * victims vary.
  */
 #define PB_TLB_OCTAVE_CHASES 8
 #define PB_TLB_LOADS         2048
 #define PB_TLB_LOADS_OF_ALL  8192
-#define PB_TLB_TRIALS        100
+#define PB_TLB_TRIALS        200
 
 /*
  * Levels whose log likelihood is so far behind that of the best ones after some of the scans are

@@ -74,7 +74,7 @@ static bool is_as_likely(const struct pb_tlb_ranking *ranking, size_t i)
  */
 static size_t choose(const struct pb_tlb_ranking *ranking)
 {
-    double most = ranking->items[ranking->best].score - 1.0 - ranking->noise; /* no gain is less */
+    double most = ranking->items[ranking->best].score - PB_SAME_PREDICTION - ranking->noise;
     size_t best = ranking->best;
 
     for (size_t i = ranking->count; i-- > 0;) {
@@ -135,11 +135,11 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
               most * (double)here->coverage_bytes);
         widen(&level->coverage, (double)here->coverage_bytes, (double)here->coverage_bytes);
         widen(&level->sets, (double)here->set_count, (double)here->set_count);
-        for (size_t set = 0; set < list_length(best) && here->is_equal == best->is_equal &&
-                             list_length(here) == list_length(best);
-             set++)
-            widen(&level->ways[set], here->ways[set],
-                  here->is_equal ? here->ways_high : here->ways[set]);
+        if (here->is_equal && best->is_equal)
+            widen(&level->ways[0], here->ways[0], here->ways_high);
+        for (size_t set = 0;
+             !here->is_equal && here->set_count == best->set_count && set < here->set_count; set++)
+            widen(&level->ways[best->is_equal ? 0 : set], here->ways[set], here->ways[set]);
     }
     if (level->coverage.low < coverage &&
         (best->set_count == 1 || best->mask_count > 0)) { /* sets of their own, or none, tell the
@@ -149,11 +149,26 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
         widen(&level->entries, entries, entries * parts);
         widen(&level->reach, entries * level->coverage.low, entries * coverage);
         widen(&level->sets, sets, sets * parts);
+        for (size_t set = 0; set < list_length(best); set++)
+            widen(&level->ways[set], best->ways[set], best->ways[set] * parts);
     }
     level->confidence = same / all;
     level->coverage_confidence = covered / all;
     level->reach_confidence = reached / all;
     level->sets_confidence = divided / all;
+}
+
+/* What was as likely as another structure that was stated before is still. */
+static void include(struct level *level, const struct level *before)
+{
+    widen(&level->entries, before->entries.low, before->entries.high);
+    widen(&level->coverage, before->coverage.low, before->coverage.high);
+    widen(&level->reach, before->reach.low, before->reach.high);
+    widen(&level->sets, before->sets.low, before->sets.high);
+    for (size_t set = 0;
+         set < list_length(&level->best) && list_length(&before->best) == list_length(&level->best);
+         set++)
+        widen(&level->ways[set], before->ways[set].low, before->ways[set].high);
 }
 
 /* The likeliest level of each of the steps that are worth a closer look, the likeliest first. */
@@ -597,14 +612,17 @@ static enum pb_status bound_level(struct pb_tlb_evidence *evidence, struct pb_tl
 
     *level = (struct level){.step_cycles = likeliest->items[at].penalty_cycles};
     do {
+        const struct level before = *level;
         enum pb_status status = pb_tlb_list_alike(evidence, likeliest, at, &ranking, err);
 
         if (status != PB_OK)
             return status;
         chosen = round > 0 && is_as_likely(&ranking, 0) ? 0 : choose(&ranking);
         likeliest->items[at].structure = ranking.items[chosen];
+        summarise(&ranking, chosen, level);
+        if (round > 0)
+            include(level, &before);
     } while (chosen != 0 && ++round < ROUNDS_MAX);
-    summarise(&ranking, chosen, level);
     return PB_OK;
 }
 

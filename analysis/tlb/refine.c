@@ -8,7 +8,13 @@
 
 #include "analysis/constants.h"
 
-enum { ROUNDS_MAX = 3, STEPS_OF_TREES = 4, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
+enum { STEPS_OF_TREES = 4, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
+
+/* Steps of ways are one and such a part of them. */
+enum { NEAR_STEPS = 16, FAR_STEPS = 4 };
+
+/* Of more equal sets it is not listed whether they may be unequal. */
+enum { SETS_UNEQUAL = 8 };
 
 /* How closely it is looked from afar, and at all chases. */
 static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 0, 0},
@@ -21,6 +27,7 @@ struct climb {
     struct pb_tlb_race race;          /* of the best ones */
     double score;
     size_t left;
+    struct pb_tlb_ranking *alike; /* not NULL: what is as likely is listed, and nothing climbed */
     enum pb_status status;
     struct pb_error *err;
 };
@@ -133,24 +140,79 @@ static bool try_level(struct climb *climb, size_t at, struct pb_tlb_level level)
     return try(climb, &levels);
 }
 
-/* Other victims, with nearly as many ways in the same sets. */
-static bool change_victims(struct climb *climb, size_t at, bool by_one)
+static bool is_same(const struct pb_tlb_structure *a, const struct pb_tlb_structure *b)
 {
-    const struct pb_tlb_level from = climb->best.items[at];
-    uint32_t ways = from.structure.ways[0], less = by_one ? 1 : 3, more = by_one ? 1 : 4;
+    return a->victims == b->victims && a->coverage_bytes == b->coverage_bytes &&
+           a->is_equal == b->is_equal && a->set_count == b->set_count && a->ways[0] == b->ways[0] &&
+           a->mask_count == b->mask_count &&
+           memcmp(a->masks, b->masks, a->mask_count * sizeof(a->masks[0])) == 0;
+}
+
+/* Lists another structure of a level; is it as likely as its own? */
+static bool list(struct climb *climb, size_t at, const struct pb_tlb_structure *structure)
+{
+    struct pb_tlb_ranking *alike = climb->alike;
+    const struct pb_tlb_structure *own = &climb->best.items[at].structure;
+    struct pb_tlb_levels levels = climb->best;
+    struct pb_tlb_structure *added = &alike->items[alike->count];
+    double score = 0.0;
+
+    levels.items[at].structure = *structure;
+    if (climb->status != PB_OK || alike->count == PB_TLB_HYPOTHESES_MAX ||
+        !is_possible(climb, &levels, at))
+        return false;
+    if (replay(climb, &levels, &score) != PB_OK || score == -INFINITY) /* it was given up */
+        return false;
+    *added = *structure;
+    added->score = score - climb->score;
+    added->gain = own->gain + added->score + price_of(structure) - price_of(own);
+    added->ways_high = structure->ways[0];
+    alike->count++;
+    return added->gain >= own->gain - PB_SAME_PREDICTION - alike->noise;
+}
+
+/* Another structure of a level: is it better or, where such are listed, as likely? */
+static bool look_at(struct climb *climb, size_t at, const struct pb_tlb_structure *structure)
+{
+    struct pb_tlb_level level = climb->best.items[at];
+
+    if (climb->alike != NULL)
+        return is_same(structure, &level.structure) || list(climb, at, structure);
+    level.structure = *structure;
+    return try_level(climb, at, level);
+}
+
+/*
+ * Any victims in the level's sets, with so many to so many ways in each, by steps of such a part of
+ * them.
+ */
+static bool try_victims(struct climb *climb, struct pb_tlb_levels levels, size_t at, double least,
+                        double most, uint32_t part)
+{
+    struct pb_tlb_structure *structure = &levels.items[at].structure;
     bool better = false;
 
-    for (int victims = 0; victims < PB_TLB_VICTIMS && from.structure.is_equal; victims++) {
-        struct pb_tlb_level level = from;
-
-        level.structure.victims = (enum pb_tlb_victims)victims;
-        for (uint32_t other = ways > less ? ways - less : 1;
-             other <= ways + more && level.structure.victims != from.structure.victims; other++) {
-            level.structure.ways[0] = other;
-            better |= try_level(climb, at, level);
+    structure->is_equal = true;
+    for (uint32_t ways = (uint32_t)fmax(least, 1.0); ways <= most; ways += ways / part + 1) {
+        structure->ways[0] = ways;
+        for (int victims = 0; victims < PB_TLB_VICTIMS; victims++) {
+            structure->victims = (enum pb_tlb_victims)victims;
+            better |= try(climb, &levels);
         }
     }
     return better;
+}
+
+/* From half as many ways to twice as many: LRU begins to miss at once, random victims before. */
+static bool change_victims(struct climb *climb, size_t at, bool by_one)
+{
+    const struct pb_tlb_structure *from = &climb->best.items[at].structure;
+    double ways = from->ways[0];
+
+    if (!from->is_equal)
+        return false;
+    return by_one ? try_victims(climb, climb->best, at, ways - 1.0, ways + 1.0, UINT32_MAX)
+                  : try_victims(climb, climb->best, at, ways / 2.0, 2.0 * ways, NEAR_STEPS);
 }
 
 /*
@@ -232,42 +294,61 @@ static bool move(const struct pb_tlb_structure *from, size_t which,
 
 static bool change_shape(struct climb *climb, size_t at)
 {
-    struct pb_tlb_level from = climb->best.items[at];
+    const struct pb_tlb_structure from = climb->best.items[at].structure;
     bool better = false;
 
-    for (size_t i = 0; i < MOVES && from.structure.is_equal && from.structure.mask_count == 0;
-         i++) {
-        struct pb_tlb_level level = from;
+    for (size_t i = 0; i < MOVES && from.is_equal && from.mask_count == 0; i++) {
+        struct pb_tlb_structure moved;
 
-        if (move(&from.structure, i, &level.structure))
-            better |= try_level(climb, at, level);
+        if (move(&from, i, &moved))
+            better |= look_at(climb, at, &moved);
     }
     return better;
 }
 
 /*
- * About as many entries in any number of equal sets that entries come to in turn, with any victims:
- * sets of unequal ways may imitate others.
+ * About as many entries in any number of equal sets that entries come to in turn, with any victims,
+ * and in more and more sets as long as that is better: sets of unequal ways may imitate others.
  */
 static bool change_sets(struct climb *climb, size_t at)
 {
     const struct pb_tlb_structure from = climb->best.items[at].structure;
-    struct pb_tlb_level level = climb->best.items[at];
+    struct pb_tlb_structure other = from;
     uint32_t entries = (uint32_t)pb_tlb_entry_count(&from), more = from.is_equal ? 0 : 1;
     bool better = false;
 
-    level.structure.is_equal = true;
+    other.is_equal = true;
     for (int victims = 0; victims < PB_TLB_VICTIMS && from.mask_count == 0; victims++) {
-        level.structure.victims = (enum pb_tlb_victims)victims;
+        bool again = true;
+
+        other.victims = (enum pb_tlb_victims)victims;
         climb->left = PB_TLB_TRIALS;
-        for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN; sets++) {
-            level.structure.set_count = sets;
+        for (uint32_t sets = 1; sets <= entries && (sets <= PB_TLB_SETS_IN_TURN || again);
+             sets += sets < PB_TLB_SETS_IN_TURN ? 1 : sets) {
+            again = false;
+            other.set_count = sets;
             for (uint32_t ways = entries / sets; ways <= (entries + sets - 1) / sets + more;
                  ways++) {
-                level.structure.ways[0] = ways;
-                better |= try_level(climb, at, level);
+                other.ways[0] = ways;
+                again |= look_at(climb, at, &other);
             }
+            better |= again;
         }
+    }
+    return better;
+}
+
+/* As many entries in half as many sets, by all parities but one. */
+static bool drop_parity(struct climb *climb, size_t at)
+{
+    const struct pb_tlb_structure from = climb->best.items[at].structure;
+    bool better = false;
+
+    for (size_t i = 0; i < from.mask_count; i++) {
+        struct pb_tlb_structure half = pb_tlb_halve(&from, i, i);
+
+        half.ways[0] *= 2;
+        better |= look_at(climb, at, &half);
     }
     return better;
 }
@@ -339,22 +420,6 @@ static bool move_ways(struct climb *climb, size_t at)
     return true;
 }
 
-/* As many entries in half as many sets, by all parities but one. */
-static bool drop_parity(struct climb *climb, size_t at)
-{
-    struct pb_tlb_level from = climb->best.items[at];
-    bool better = false;
-
-    for (size_t i = 0; i < from.structure.mask_count; i++) {
-        struct pb_tlb_level level = from;
-
-        level.structure = pb_tlb_halve(&from.structure, i, i);
-        level.structure.ways[0] *= 2;
-        better |= try_level(climb, at, level);
-    }
-    return better;
-}
-
 /*
  * Seen is what loads take that miss so many levels: one such step may be another, with all those
  * behind it or alone.
@@ -380,16 +445,6 @@ static bool change_penalty(struct climb *climb, size_t at)
     return better;
 }
 
-static bool remove_level(struct climb *climb, size_t at)
-{
-    struct pb_tlb_levels levels = climb->best;
-
-    levels.count--;
-    for (size_t i = at; i < levels.count; i++)
-        levels.items[i] = levels.items[i + 1];
-    return try(climb, &levels);
-}
-
 /* The share of loads that miss a cache: what takes as long as that may be a level's or the cache's.
  */
 static void change_caches(struct climb *climb)
@@ -412,7 +467,6 @@ static void change_caches(struct climb *climb)
  */
 static bool scan_entries(struct climb *climb, struct pb_tlb_levels levels, size_t at)
 {
-    static const enum pb_tlb_victims victims[] = {PB_TLB_LRU, PB_TLB_RANDOM, PB_TLB_TREE};
     struct pb_tlb_structure *structure = &levels.items[at].structure;
     double least = at > 0 ? pb_tlb_entry_count(&levels.items[at - 1].structure) / 2.0 : 2.0;
     double most = at + 1 < levels.count ? 2.0 * pb_tlb_entry_count(&levels.items[at + 1].structure)
@@ -423,15 +477,7 @@ static bool scan_entries(struct climb *climb, struct pb_tlb_levels levels, size_
         double sets = (double)structure->set_count;
 
         again = structure->set_count > 1;
-        structure->is_equal = true;
-        for (uint32_t ways = (uint32_t)fmax(least / sets, 2.0); ways * sets < most;
-             ways += ways / 4 + 1) {
-            structure->ways[0] = ways;
-            for (size_t k = 0; k < sizeof(victims) / sizeof(victims[0]); k++) {
-                structure->victims = victims[k];
-                better |= try(climb, &levels);
-            }
-        }
+        better |= try_victims(climb, levels, at, fmax(least / sets, 2.0), most / sets, FAR_STEPS);
         structure->set_count = 1;
         structure->mask_count = 0;
     }
@@ -495,24 +541,16 @@ static void propose_again(struct climb *climb, size_t at)
 static void climb_levels(struct climb *climb, size_t first)
 {
     const struct climb from = *climb;
-    bool better = true;
 
-    for (int round = 0; better && round < ROUNDS_MAX && climb->status == PB_OK; round++) {
-        better = false;
-        for (size_t i = first; i < climb->best.count; i++) {
-            start_levels(climb, i + 1, PB_TLB_TRIALS);
-            propose_again(climb, i);
-            scan_entries(climb, climb->best, i);
-            climb_level(climb, i, false, PB_TLB_TRIALS);
-        }
-        start(climb, from.effort, PB_TLB_TRIALS, &climb->best);
-        if (!(climb->score > from.score) && climb->status == PB_OK) { /* with those behind */
-            *climb = from;
-            return;
-        }
-        for (size_t i = first; i < climb->best.count && climb->best.count > 1; i++)
-            better |= remove_level(climb, i);
+    for (size_t i = first; i < climb->best.count && climb->status == PB_OK; i++) {
+        start_levels(climb, i + 1, PB_TLB_TRIALS);
+        propose_again(climb, i);
+        scan_entries(climb, climb->best, i);
+        climb_level(climb, i, false, PB_TLB_TRIALS);
     }
+    start(climb, from.effort, PB_TLB_TRIALS, &climb->best);
+    if (!(climb->score > from.score) && climb->status == PB_OK) /* with those behind */
+        *climb = from;
 }
 
 /* Victims, ways, penalties and misses of caches, by all chases. */
@@ -523,12 +561,12 @@ static void climb_ways(struct climb *climb, size_t first)
     for (size_t i = first; i < climb->best.count; i++) {
         if (i == 0 && climb->best.items[i].structure.victims == PB_TLB_LRU) /* it is sure */
             continue;
-        start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 4);
-        climb_level(climb, i, true, PB_TLB_TRIALS / 4);
+        start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 8);
+        climb_level(climb, i, true, PB_TLB_TRIALS / 8);
         if (move_ways(climb, i))
-            climb_level(climb, i, true, PB_TLB_TRIALS / 4);
+            climb_level(climb, i, true, PB_TLB_TRIALS / 8);
     }
-    start(climb, effort, PB_TLB_TRIALS / 4, &climb->best);
+    start(climb, effort, PB_TLB_TRIALS / 8, &climb->best);
     change_caches(climb);
 }
 
@@ -684,7 +722,7 @@ static void improve(struct climb *climb, struct pb_tlb_levels *levels)
     struct pb_tlb_levels before;
     double least;
 
-    start(climb, fine, PB_TLB_TRIALS / 4, levels);
+    start(climb, fine, PB_TLB_TRIALS / 8, levels);
     for (size_t i = 0; i < climb->best.count; i++)
         change_penalty(climb, i);
     change_caches(climb);
@@ -694,11 +732,11 @@ static void improve(struct climb *climb, struct pb_tlb_levels *levels)
         start(climb, coarse, PB_TLB_TRIALS, &before);
         climb_levels(climb, first);
         *levels = climb->best;
-        start(climb, fine, PB_TLB_TRIALS / 4, levels);
+        start(climb, fine, PB_TLB_TRIALS / 8, levels);
     }
     climb_ways(climb, first);
     if (climb->score < least) { /* few chases misled */
-        start(climb, fine, PB_TLB_TRIALS / 4, &before);
+        start(climb, fine, PB_TLB_TRIALS / 8, &before);
         climb_ways(climb, first);
     }
     simplify(climb);
@@ -759,55 +797,31 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     return climb.status;
 }
 
-/* Another structure of a level, by how much more or less likely than its own it is. */
-static double add_alike(struct climb *climb, size_t at, const struct pb_tlb_structure *structure,
-                        struct pb_tlb_ranking *ranking)
-{
-    struct pb_tlb_levels levels = climb->best;
-    struct pb_tlb_structure *added = &ranking->items[ranking->count];
-    double score = 0.0;
-
-    levels.items[at].structure = *structure;
-    if (climb->status != PB_OK || ranking->count == PB_TLB_HYPOTHESES_MAX ||
-        !is_possible(climb, &levels, at))
-        return -INFINITY;
-    replay(climb, &levels, &score);
-    *added = *structure;
-    added->score = score - climb->score;
-    added->gain = climb->best.items[at].structure.gain + added->score + price_of(structure) -
-                  price_of(&climb->best.items[at].structure);
-    added->ways_high = structure->ways[0];
-    ranking->count++;
-    return added->gain - climb->best.items[at].structure.gain;
-}
-
 /* Is it as likely as the level with so many ways more or less? */
-static bool add_step(struct climb *climb, size_t at, bool is_down, uint32_t step,
-                     struct pb_tlb_ranking *ranking)
+static bool list_step(struct climb *climb, size_t at, bool is_down, uint32_t step)
 {
     struct pb_tlb_structure structure = climb->best.items[at].structure;
-    double least = -PB_SAME_PREDICTION - ranking->noise;
 
+    if (step >= 65536 || (is_down && step >= structure.ways[0]))
+        return false;
     structure.ways[0] += is_down ? (uint32_t)-step : step;
-    return step < 65536 &&
-           (!is_down || structure.ways[0] < climb->best.items[at].structure.ways[0]) &&
-           add_alike(climb, at, &structure, ranking) >= least;
+    return list(climb, at, &structure);
 }
 
 /* All ways that are as likely as those of the level: by larger and larger steps, then between. */
-static void add_ways(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+static void list_ways(struct climb *climb, size_t at)
 {
     for (int down = 0; down < 2; down++) {
         uint32_t alike = 0, other = 1;
 
-        while (add_step(climb, at, down, other, ranking)) {
+        while (list_step(climb, at, down, other)) {
             alike = other;
             other *= 2;
         }
         while (other - alike > 1) {
             uint32_t middle = alike + (other - alike) / 2;
 
-            if (add_step(climb, at, down, middle, ranking))
+            if (list_step(climb, at, down, middle))
                 alike = middle;
             else
                 other = middle;
@@ -815,40 +829,20 @@ static void add_ways(struct climb *climb, size_t at, struct pb_tlb_ranking *rank
     }
 }
 
-/* About as many entries in any number of sets in turn, and in more and more as long as they are as
- * likely. */
-static void add_sets(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+/* A way of a set in another one, of unequal ones or of few that entries come to in turn. */
+static void list_moved_ways(struct climb *climb, size_t at)
 {
-    const struct pb_tlb_structure *own = &climb->best.items[at].structure;
-    uint32_t entries = (uint32_t)pb_tlb_entry_count(own);
-    double least = -PB_SAME_PREDICTION - ranking->noise;
-    bool is_alike = true;
+    struct pb_tlb_structure own = climb->best.items[at].structure;
 
-    for (uint32_t sets = 1; sets <= entries && (sets <= PB_TLB_SETS_IN_TURN || is_alike);
-         sets += sets < PB_TLB_SETS_IN_TURN ? 1 : sets) {
-        struct pb_tlb_structure other = *own;
-
-        is_alike = false;
-        other.set_count = sets;
-        for (uint32_t ways = entries / sets; ways <= (entries + sets - 1) / sets; ways++) {
-            other.ways[0] = ways;
-            if (sets != own->set_count || other.ways[0] != own->ways[0])
-                is_alike |= add_alike(climb, at, &other, ranking) >= least;
-        }
-    }
-}
-
-/* A way of an unequal set in another one. */
-static void add_moved_ways(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
-{
-    const struct pb_tlb_structure *own = &climb->best.items[at].structure;
-
-    for (size_t less = 0; less < own->set_count; less++) {
-        for (size_t more = 0; more < own->set_count; more++) {
-            struct pb_tlb_structure other = *own;
+    if (own.victims != PB_TLB_LRU || own.mask_count > 0 ||
+        (own.is_equal && (own.set_count > SETS_UNEQUAL || !pb_tlb_deal(&own))))
+        return;
+    for (size_t less = 0; less < own.set_count; less++) {
+        for (size_t more = 0; more < own.set_count; more++) {
+            struct pb_tlb_structure other = own;
 
             if (less != more && pb_tlb_move_ways(&other, less, more, 1))
-                add_alike(climb, at, &other, ranking);
+                list(climb, at, &other);
         }
     }
 }
@@ -878,26 +872,18 @@ static bool name_parities(struct pb_tlb_structure *structure)
 }
 
 /*
- * Indexes with another bit in one parity, with one parity more that has this bit alone, or with one
- * less. Of bits that are the lowest of a parity it is known where they belong.
+ * Indexes with another bit in one parity, or with one parity more that has this bit alone. Of bits
+ * that are the lowest of a parity it is known where they belong.
  */
-static void add_parities(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
+static void list_parities(struct climb *climb, size_t at)
 {
     struct pb_tlb_structure own = climb->best.items[at].structure;
     uint64_t touched = touched_bits(climb->evidence->scans, own.coverage_bytes);
-    bool is_in_turn = own.mask_count == 0;
 
     if (own.set_count < 2 || !name_parities(&own))
         return;
     for (size_t i = 0; i < own.mask_count; i++)
         touched &= ~(own.masks[i] & -own.masks[i]);
-    for (size_t i = 0; i < own.mask_count; i++) {
-        struct pb_tlb_structure half = pb_tlb_halve(&own, i, i);
-
-        half.ways[0] *= 2;
-        if (!is_in_turn)
-            add_alike(climb, at, &half, ranking);
-    }
     for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1) {
         for (size_t i = 0; i <= own.mask_count && (bit & touched) != 0; i++) {
             struct pb_tlb_structure other = own;
@@ -910,21 +896,8 @@ static void add_parities(struct climb *climb, size_t at, struct pb_tlb_ranking *
                 other.set_count *= 2;
                 other.ways[0] = (other.ways[0] + 1) / 2;
             }
-            add_alike(climb, at, &other, ranking);
+            list(climb, at, &other);
         }
-    }
-}
-
-static void add_shapes(struct climb *climb, size_t at, struct pb_tlb_ranking *ranking)
-{
-    const struct pb_tlb_structure *own = &climb->best.items[at].structure;
-
-    add_sets(climb, at, ranking);
-    for (size_t i = 0; i < MOVES; i++) {
-        struct pb_tlb_structure moved;
-
-        if (move(own, i, &moved))
-            add_alike(climb, at, &moved, ranking);
     }
 }
 
@@ -938,22 +911,25 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     const struct pb_tlb_effort shapes = {3 * PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS_OF_ALL, 0, count},
                                ways = {0, PB_TLB_LOADS_OF_ALL, 0, count};
     const struct pb_tlb_structure *own = &levels->items[at].structure;
-    struct climb climb = {.evidence = evidence, .status = PB_OK, .err = err};
+    struct climb climb = {.evidence = evidence, .err = err};
 
     ranking->count = ranking->best = 0;
     start(&climb, shapes, 1, levels);
     ranking->noise = measure_noise(&climb);
-    if (climb.status == PB_OK)
-        add_alike(&climb, at, own, ranking);
-    if (own->is_equal && own->mask_count == 0)
-        add_shapes(&climb, at, ranking);
-    if (own->is_equal && own->victims != PB_TLB_LRU)
-        add_parities(&climb, at, ranking);
+    climb.alike = ranking;
+    list(&climb, at, own);
+    if (own->is_equal) {
+        change_sets(&climb, at);
+        change_shape(&climb, at);
+    }
+    if (own->is_equal && own->victims != PB_TLB_LRU) {
+        drop_parity(&climb, at);
+        list_parities(&climb, at);
+    }
     start(&climb, ways, 1, levels);
     if (own->is_equal)
-        add_ways(&climb, at, ranking);
-    else
-        add_moved_ways(&climb, at, ranking);
+        list_ways(&climb, at);
+    list_moved_ways(&climb, at);
     for (size_t i = 1; i < ranking->count; i++)
         if (ranking->items[i].score > ranking->items[ranking->best].score)
             ranking->best = i;

@@ -378,22 +378,6 @@ static double least_likely(const struct pb_tlb_ranking *ranking)
     return ranking->count == 0 ? -INFINITY : ranking->items[ranking->best].score - UNLIKELY;
 }
 
-static void drop_unlikely(struct pb_tlb_ranking *ranking)
-{
-    double least = least_likely(ranking);
-    size_t kept = 0, best = ranking->best;
-
-    for (size_t i = 0; i < ranking->count; i++) {
-        if (ranking->items[i].score < least)
-            continue;
-        if (i == ranking->best)
-            best = kept;
-        ranking->items[kept++] = ranking->items[i];
-    }
-    ranking->best = best;
-    ranking->count = kept;
-}
-
 static void add_hypothesis(struct scorer *scorer, struct pb_tlb_structure *structure,
                            double parameters)
 {
@@ -402,10 +386,11 @@ static void add_hypothesis(struct scorer *scorer, struct pb_tlb_structure *struc
     structure->score = structure->gain - PB_TLB_PARAMETER_PRICE * parameters;
     if (structure->score <= 0.0 || structure->score < least_likely(ranking))
         return;
-    if (ranking->count == PB_TLB_HYPOTHESES_MAX)
-        drop_unlikely(ranking);
-    if (ranking->count == PB_TLB_HYPOTHESES_MAX)
-        return;
+    if (ranking->count == PB_TLB_HYPOTHESES_MAX) {
+        ranking->items[0] = ranking->items[ranking->best];
+        ranking->best = 0;
+        ranking->count = 1;
+    }
     ranking->items[ranking->count] = *structure;
     if (structure->score > ranking->items[ranking->best].score)
         ranking->best = ranking->count;
