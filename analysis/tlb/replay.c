@@ -50,12 +50,14 @@ struct stage {
     unsigned char *trees;      /* [sets][2 * leaves] */
     size_t leaves;             /* of the widest set */
     uint64_t random;
-    uint32_t *entry, *set;      /* [pages]; entry numbers modulo the number of sets are the set */
-    uint32_t *first;            /* [pages] the first page of the entry */
-    uint8_t *outcome;           /* [pages] of the chase */
-    uint32_t *looked_up;        /* [sets] entries of the set that are looked up, */
-    uint8_t *is_mixed;          /* [sets] some of them not in every pass, */
-    uint8_t *of_set;            /* [sets] outcome of its entries' first loads */
+    uint32_t *entry, *set; /* [pages]; entry numbers modulo the number of sets are the set */
+    uint32_t *first;       /* [pages] the first page of the entry */
+    uint8_t *outcome;      /* [pages] of the chase */
+    uint8_t *leads;        /* [pages] comes to the next level in the first pass */
+    uint32_t *cold;        /* [sets] entries of the set that are looked up in the first pass, */
+    uint32_t *looked_up;   /* and in others, */
+    uint8_t *is_mixed;     /* [sets] some of them not in every pass, */
+    uint8_t *of_set;       /* [sets] outcome of its entries' first loads */
     uint32_t *reached, *missed; /* [places] how often in the last pass of all repeats */
     size_t groups;              /* of the scan: sets, or one of all */
     struct drawn all, *drawn;   /* all loads; [groups] those that vary */
@@ -188,6 +190,8 @@ static void open_stage(const struct replay *replay, struct stage *stage, struct 
     PB_ROOM_ARRAY(room, stage->entry, pages);
     PB_ROOM_ARRAY(room, stage->set, pages);
     PB_ROOM_ARRAY(room, stage->outcome, pages);
+    PB_ROOM_ARRAY(room, stage->leads, pages);
+    PB_ROOM_ARRAY(room, stage->cold, sets);
     PB_ROOM_ARRAY(room, stage->looked_up, sets);
     PB_ROOM_ARRAY(room, stage->is_mixed, sets);
     PB_ROOM_ARRAY(room, stage->of_set, sets);
@@ -369,8 +373,9 @@ static repeat_set touch(struct stage *stage, uint32_t set, uint32_t page, repeat
                : 0;
 }
 
-/* The entries of a scan's pages. */
-static void enter_scan(struct stage *stage, const struct pb_tlb_scan *scan)
+/* The entries of a scan's pages, at a level behind another; before is NULL: behind none. */
+static void enter_scan(struct stage *stage, const struct stage *before,
+                       const struct pb_tlb_scan *scan)
 {
     const struct pb_tlb_structure *structure = stage->structure;
     uint64_t first = pb_tlb_entry(scan, 0, structure->coverage_bytes);
@@ -384,6 +389,8 @@ static void enter_scan(struct stage *stage, const struct pb_tlb_scan *scan)
         stage->first[page] = page > 0 && stage->entry[page] == stage->entry[page - 1]
                                  ? stage->first[page - 1]
                                  : (uint32_t)page;
+        stage->leads[page] =
+            stage->first[page] == page && (before == NULL || before->leads[page] != 0);
     }
 }
 
@@ -405,15 +412,21 @@ static void count_entries(struct stage *stage, const struct stage *before, size_
 {
     const uint32_t *restrict entries = stage->entry, *restrict sets = stage->set;
     const uint8_t *restrict come = before == NULL ? NULL : before->outcome;
+    const uint8_t *restrict leads = before == NULL ? NULL : before->leads;
     uint32_t *restrict looked_up = stage->looked_up, *restrict rank = stage->rank;
+    uint32_t *restrict cold = stage->cold, last = UINT32_MAX, last_cold = UINT32_MAX;
     uint8_t *restrict is_mixed = stage->is_mixed;
-    uint32_t last = UINT32_MAX;
 
+    memset(cold, 0, stage->structure->set_count * sizeof(*cold));
     memset(looked_up, 0, stage->structure->set_count * sizeof(*looked_up));
     memset(is_mixed, 0, stage->structure->set_count);
     for (size_t page = 0; page < pages; page++) {
         uint32_t set = sets[page];
 
+        if (leads == NULL || leads[page] != 0) {
+            cold[set] += entries[page] != last_cold;
+            last_cold = entries[page];
+        }
         if (come != NULL && come[page] == HITS)
             continue;
         rank[page] = looked_up[set];
@@ -423,7 +436,10 @@ static void count_entries(struct stage *stage, const struct stage *before, size_
     }
 }
 
-/* Outcomes at a level of the pages that come to it: all, where before is NULL. */
+/*
+ * Outcomes at a level of the pages that come to it: all, where before is NULL. What the levels
+ * before answer from the second pass on has filled it in the first one, and may still be there.
+ */
 static void find_outcomes(struct stage *stage, const struct stage *before, size_t pages)
 {
     const struct pb_tlb_structure *structure = stage->structure;
@@ -436,13 +452,15 @@ static void find_outcomes(struct stage *stage, const struct stage *before, size_
     stage->is_replayed = false;
     stage->is_sure = true;
     for (size_t set = 0; set < structure->set_count; set++) {
-        size_t count = stage->looked_up[set], ways = ways_of(structure, set);
-        bool varies =
-            count > ways && (stage->is_mixed[set] || !all_miss(structure->victims, count, ways));
+        size_t count = stage->looked_up[set], cold = stage->cold[set];
+        size_t ways = ways_of(structure, set);
+        bool overflows = count > 0 && cold > ways;
+        bool varies = overflows && (stage->is_mixed[set] || count <= ways ||
+                                    !all_miss(structure->victims, count, ways));
 
-        of_set[set] = count <= ways ? HITS : varies ? VARIES : MISSES;
+        of_set[set] = !overflows ? HITS : varies ? VARIES : MISSES;
         stage->is_replayed |= varies;
-        stage->is_sure &= !varies || !stage->is_mixed[set];
+        stage->is_sure &= !varies || (!stage->is_mixed[set] && cold == count);
     }
     for (size_t page = 0; page < pages; page++) {
         uint8_t outcome = come != NULL && come[page] == HITS ? HITS : of_set[sets[page]];
@@ -1181,7 +1199,7 @@ static void replay_scan(struct replay *replay, size_t s, struct pb_tlb_fit *fits
             (replay->effort->draw * replay->evidence->scans->count + s) * PB_TLB_FOUND_MAX + i;
 
         replay->stages[i].random = (draw + 1) * UINT64_C(0x9e3779b97f4a7c15); /* no two alike */
-        enter_scan(&replay->stages[i], scan);
+        enter_scan(&replay->stages[i], i > 0 ? &replay->stages[i - 1] : NULL, scan);
         replay->stages[i].groups = group_count(&replay->stages[i], scan->place_count);
         memset(replay->predictions[i].sets, 0,
                replay->chase_count * replay->stages[i].groups *
