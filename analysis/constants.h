@@ -56,7 +56,10 @@
 #define PB_TLB_COVERAGE_SHARE  0.05 /* of the best one's gain */
 #define PB_TLB_INDEX_SHARE     0.9  /* likewise, of the index with too many bits */
 
-/* Chances of a miss with random victims are no closer to 0 and 1: latencies beside the noise. */
+/*
+ * Chances of a miss with random victims are no closer to 0 and 1, and what no replay showed is as
+ * rare: latencies beside the noise.
+ */
 #define PB_TLB_RARE 1e-3
 
 /*

@@ -110,10 +110,10 @@ static void guess_offsets(struct pb_tlb_scan *scan)
     uint64_t spread = scan->stride_bytes < mib ? scan->stride_bytes : mib;
     uint64_t first = scan->offset_bytes[0];
     uint64_t step = scan->place_count > 1 ? scan->offset_bytes[1] - first - scan->stride_bytes : 0;
-
     size_t before = 1;
 
-    while (scan->remapped_bytes > 0 && before * scan->stride_bytes % scan->remapped_bytes > 0)
+    while (scan->remapped_bytes > 0 && before < scan->page_count &&
+           before * scan->stride_bytes % scan->remapped_bytes > 0)
         before++;
     for (size_t page = scan->place_count; page < scan->page_count; page++) {
         if (scan->remapped_bytes > 0 && before <= page)
