@@ -650,14 +650,15 @@ static size_t count_unsettled(const struct pb_tlb_levels *levels)
 }
 
 /*
- * Does each level answer loads, and are fewer levels unsettled than of the others, or do all fit
- * and explain most of what those leave unexplained? The step of a level that answers none is that
- * of spikes, that of one that does not fit may be a cache's.
+ * Does each level answer loads, do they miss it as predicted more often than otherwise, and are
+ * fewer levels unsettled than of the others, or do all fit and explain most of what those leave
+ * unexplained? The step of a level that answers none, or is missed by chance, is that of spikes,
+ * that of one that does not fit may be a cache's.
  */
 static bool explains_more(const struct pb_tlb_levels *levels, const struct pb_tlb_levels *others)
 {
     for (size_t i = 0; i < levels->count; i++)
-        if (levels->fits[i].answered < PB_FEW)
+        if (levels->fits[i].answered < PB_FEW || levels->fits[i].missed < levels->fits[i].against)
             return false;
     return count_unsettled(levels) < count_unsettled(others) ||
            worst_misfit(levels) < fmin(1.0, worst_misfit(others) / 2.0);

@@ -1034,6 +1034,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                 fits[i].loads += 1.0;
                 fits[i].leading += leads;
                 fits[i].answered += is_miss ? 0.0 : comes * (1.0 - chance);
+                fits[i].missed += is_miss ? chance : 0.0;
             }
             if (chance > 0.0F && chance < 1.0F) {
                 tally->expected += chance;

@@ -16,6 +16,7 @@ struct pb_tlb_fit {
     double loads, against; /* of these, others than was sure, or beside the steps of all levels */
     double leading;        /* loads of an entry's first page: they alone can miss */
     double answered;       /* loads that hit it, by their chances to come and to hit */
+    double missed;         /* loads that miss it, by their chances to */
     double unexplained;    /* of those against, more than a few of those of their chase: a few are
                               noise, which meets all chases alike */
     /* Chases in which it varies what misses: the squared deviations of their shares of misses from
