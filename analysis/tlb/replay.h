@@ -1,15 +1,11 @@
 /*
- * What the forward model (analysis/model) predicts of TLB levels: how likely every recorded load
- * is under all of them together, and whether each level's loads miss as it predicts.
- *
- * A load looks a level up only where it misses those before, so that what a level sees depends on
- * them. Sets of which it is certain, in every pass, whether they overflow are predicted at once;
- * the others are replayed pass by pass, and where victims are random several times.
+ * How likely every recorded load is under TLB levels, all of them together, by what it is predicted
+ * to miss (prediction.h), and whether each level's loads miss as it predicts.
  */
 #ifndef PB_ANALYSIS_TLB_REPLAY_H
 #define PB_ANALYSIS_TLB_REPLAY_H
 
-#include "analysis/tlb/structure.h"
+#include "analysis/tlb/prediction.h"
 
 /* Of the loads that come to a level and clearly hit or miss it. */
 struct pb_tlb_fit {
@@ -22,15 +18,6 @@ struct pb_tlb_fit {
     /* Chases in which it varies what misses: the squared deviations of their shares of misses from
      * replays, in variances, and what they are of one replay from the others. */
     double deviation, by_chance;
-};
-
-/* How closely it is looked. */
-struct pb_tlb_effort {
-    size_t per_octave;     /* chases of a scan, by their pages; 0: all */
-    size_t repeated_loads; /* a chase with random misses is repeated until it has so many */
-    uint64_t draw;         /* another number: other random victims */
-    size_t level_count;    /* so many levels are replayed; of those behind a load that misses these
-                              may miss any number. 0: all */
 };
 
 /*
