@@ -662,8 +662,11 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     state_fetch(at, &scene->fetch);
     scene->hints.sector_bytes = scene->fetch.sector_bytes;
     scene->hints.prefetch_bytes = scene->fetch.prefetch_bytes;
-    if (size != NULL && size->kind == PB_VALUE_NUMBER)
+    if (size != NULL && size->kind == PB_VALUE_NUMBER) {
         scene->hints.fits_bytes = (uint64_t)size->numbers[0].value;
+        scene->hints.fits_least = (uint64_t)size->numbers[0].low;
+        scene->hints.fits_most = (uint64_t)size->numbers[0].high;
+    }
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] > 0) {
         status = score_all(scene, err);
         if (status != PB_OK)

@@ -269,15 +269,16 @@ static void state_onset(const struct pb_case *at, const struct view *view, size_
                         const struct pb_estimate *onset)
 {
     struct pb_parameter *answer = pb_case_answer(at, "first_miss_bytes");
+    struct pb_estimate bytes = no_more_than_fits(at, *onset);
 
     if (view->is_known && view->chases > 0)
-        pb_parameter_set_number(answer, *onset, confidence_of(view),
+        pb_parameter_set_number(answer, bytes, confidence_of(view),
                                 "from %zu start offsets; the index predicts %zu of %zu passes, and "
                                 "in them %zu of %zu lines that miss",
                                 starts, view->predicted, view->chases, view->lines_both,
                                 view->lines);
     else
-        pb_parameter_set_number(answer, no_more_than_fits(at, *onset), 0.5,
+        pb_parameter_set_number(answer, bytes, 0.5,
                                 "largest footprints without misses, from %zu start offsets",
                                 starts);
 }
@@ -305,12 +306,12 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
         return pb_fail(err, PB_NOT_FOUND,
                        "too few observations: no start offset shows both a footprint that fits and "
                        "one that does not");
-    state_onset(at, &view, starts, &onset);
     store = find_store(&view, &onset);
     if (store > 0)
         override_size(at, "l1", &view, &onset, (double)store);
     if (store > 0 && shared)
         override_size(at, "readonly", &view, &onset, (double)store);
+    state_onset(at, &view, starts, &onset);
     widen_textures(at->parameters);
     return PB_OK;
 }

@@ -17,7 +17,7 @@ enum {
     SETS_MAX = 1 << 16,
     BITS_MAX = 18, /* of a transform: 2^18 masks */
     BASES_MAX = 36,
-    LINE_COUNTS = 2 * PB_CACHE_EDGE_LINES + 2
+    LINE_COUNTS = 2 * PB_CACHE_EDGE_LINES + 3
 };
 
 double pb_geometry_prior_of_line(uint64_t line_bytes)
@@ -497,6 +497,23 @@ static size_t find_bases(const struct space *space, struct basis bases[BASES_MAX
     return count;
 }
 
+/* The multiple of the largest power of two from `least` to `most`; 0: there is none. */
+static uint64_t roundest(uint64_t least, uint64_t most)
+{
+    for (unsigned shift = 64; shift-- > 0;) {
+        uint64_t multiple = most >> shift << shift;
+
+        if (multiple > 0 && multiple >= least)
+            return multiple;
+    }
+    return 0;
+}
+
+/*
+ * Numbers of lines near what fits, and of the roundest size that the edge leaves open: the same
+ * size for every line, or where the first misses are hidden only longer lines would have the right
+ * one.
+ */
 static void list_lines(const struct pb_geometry_hints *hints, uint64_t line_bytes,
                        struct proposals *proposals)
 {
@@ -508,6 +525,8 @@ static void list_lines(const struct pb_geometry_hints *hints, uint64_t line_byte
     for (uint64_t less = 1; fits > less && less <= PB_CACHE_EDGE_LINES; less++)
         lines[count++] = fits - less;
     lines[count++] = proposals->array_bytes / line_bytes;
+    if (fits > 0)
+        lines[count++] = roundest(hints->fits_least, hints->fits_most) / line_bytes;
     proposals->line_counts = count;
 }
 

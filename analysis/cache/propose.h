@@ -8,6 +8,7 @@
 struct pb_geometry_hints {
     uint64_t sector_bytes, prefetch_bytes; /* sector 0: not known */
     uint64_t fits_bytes;                   /* the largest footprint that fits; 0: not known */
+    uint64_t fits_least, fits_most;        /* it may be as well */
 };
 
 /*
