@@ -377,9 +377,9 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 9900065           misses that a third cache answers, and in longer chases DRAM most of
  * 9900302           loads that miss more levels of TLBs in longer chases
  * 20002056          a latency that rises slowly up to the knee, in whole cycles
- * 20002604          spikes as long as L2's misses, taken for those of a level that is missed by chance
+ * 20002604          spikes as long as misses of L2, taken for a level that is missed by chance
  * 9900816           a direct-mapped L2, of which spikes hide the first misses
- * 20002654          more lines than fit, of which no pass shows those that random victims spare
+ * 20002654          more lines than fit, the misses of which random victims hide
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
