@@ -30,7 +30,6 @@ struct cache {
     struct pb_cache_level level;
     struct pb_latency_estimate hit, miss;
     const struct pb_parameters *tlbs; /* loads may miss some of them; NULL: they miss none */
-    double slowest_hit;               /* no hit takes longer, whatever it misses of those */
 };
 
 /* All sweep points of one carve-out: a unified L1 is smaller while shared memory records. */
@@ -80,8 +79,7 @@ static bool read_point(const struct cache *cache, const struct pb_point *point,
 
     if (cache->tlbs != NULL) {
         cost = cost_of_short_levels(cache->tlbs, bytes);
-        classes.miss.low =
-            fmax(classes.miss.low, fmin(classes.hit.high + cost, cache->slowest_hit));
+        classes.miss.low = fmax(classes.miss.low, classes.hit.high + cost);
     }
     *sweep_out = (struct pb_sweep_point){.footprint_bytes = point->footprint_bytes,
                                          .stride_bytes = point->stride_bytes,
@@ -479,9 +477,9 @@ static void widen_by_translation(const struct pb_case *at)
 }
 
 /*
- * Loads slower than hits, by no more than the TLB costs that does not reach over them, and faster
- * than DRAM, may be hits that lack their translation, or what another cache answers: the size lies
- * between where these begin and where slower ones do. A size that sets explain is the cache's.
+ * Loads slower than hits, by no more than the TLB costs that does not reach over them, may be hits
+ * that lack their translation, or what another cache answers: the size lies between where these
+ * begin and where slower ones do. A size that sets explain is the cache's.
  */
 static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_most,
                                            struct cache *cache, const struct edge *edge,
@@ -504,10 +502,14 @@ static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_
     /* by traces, each with the levels that it misses, and by passes that the TLB reaches over */
     cache->level.classes.miss.low = hit_most;
     cache->tlbs = at->parameters;
-    cache->slowest_hit = dram->numbers[0].low - PB_ALIKE_CYCLES;
     status = estimate_misses(cache, err);
     if (status == PB_OK)
         status = find_edge_beside(cache, edge->carveout_bytes, &sure, err);
+    if (status == PB_NOT_FOUND)
+        pb_parameter_set_none(size,
+                              "ambiguous: L2's edge or the TLB's: no loads are slower than "
+                              "hits that miss the TLB, which take up to %.0f cycles",
+                              hit_most);
     if (status != PB_OK || sure.onset.fits_bytes == edge->onset.fits_bytes)
         return status;
     sure.onset.full_bytes = edge->onset.full_bytes; /* longer passes than these may show it */
@@ -620,7 +622,7 @@ enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error 
     if (status == PB_OK) {
         const struct pb_classes *classes = &cache.level.classes;
         double cost = cost_of_short_levels(at->parameters, (double)edge.onset.overflow_bytes);
-        double hit_most = fmin(classes->hit.high + cost, dram->numbers[0].low - PB_ALIKE_CYCLES);
+        double hit_most = classes->hit.high + cost;
 
         status = classes->miss.low <= hit_most
                      ? bound_by_sure_misses(at, hit_most, &cache, &edge, err)

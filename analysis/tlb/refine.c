@@ -650,16 +650,20 @@ static size_t count_unsettled(const struct pb_tlb_levels *levels)
 }
 
 /*
- * Does each level answer loads, do they miss it as predicted more often than otherwise, and are
- * fewer levels unsettled than of the others, or do all fit and explain most of what those leave
- * unexplained? The step of a level that answers none, or is missed by chance, is that of spikes,
- * that of one that does not fit may be a cache's.
+ * Does each level answer loads, do those that it is the last one to miss do so as predicted more
+ * often than otherwise, and are fewer levels unsettled than of the others, or do all fit and
+ * explain most of what those leave unexplained? The step of a level that answers none, or of loads
+ * that were to do otherwise, is that of spikes; that of one that does not fit may be a cache's.
  */
 static bool explains_more(const struct pb_tlb_levels *levels, const struct pb_tlb_levels *others)
 {
-    for (size_t i = 0; i < levels->count; i++)
-        if (levels->fits[i].answered < PB_FEW || levels->fits[i].missed < levels->fits[i].against)
+    for (size_t i = 0; i < levels->count; i++) {
+        bool is_last = i + 1 == levels->count;
+        double stopping = is_last ? levels->fits[i].missed : levels->fits[i + 1].answered;
+
+        if (levels->fits[i].answered < PB_FEW || stopping < levels->fits[i].against)
             return false;
+    }
     return count_unsettled(levels) < count_unsettled(others) ||
            worst_misfit(levels) < fmin(1.0, worst_misfit(others) / 2.0);
 }
