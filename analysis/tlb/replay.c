@@ -480,7 +480,7 @@ static bool is_behind(struct pb_tlb_race *race, size_t k, double log_likelihood)
             worst = i;
         }
     }
-    if (behind <= PB_TLB_HOPELESS)
+    if (behind <= PB_TLB_BEHIND)
         return false;
     for (; worst > 0; worst--) {
         uint8_t other = race->order[worst - 1];
