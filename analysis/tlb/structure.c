@@ -810,17 +810,30 @@ static void merge_sets(struct scorer *scorer, struct pb_tlb_structure *structure
     }
 }
 
+/* The longest stride that comes to every entry. */
+static uint64_t stride_of_rows(const struct scorer *scorer)
+{
+    const struct pb_tlb_scans *scans = scorer->evidence->scans;
+    uint64_t longest = 0;
+
+    for (size_t s = 0; s < scans->count; s++)
+        if (scans->items[s].stride_bytes > longest &&
+            scans->items[s].stride_bytes <= scorer->units.coverage_bytes)
+            longest = scans->items[s].stride_bytes;
+    return longest;
+}
+
 /* How often each two rests of the entry count, smaller first, were seen to share a set. */
 static void count_links(struct scorer *scorer, uint32_t entry_count)
 {
+    uint64_t stride = stride_of_rows(scorer);
+
     memset(scorer->links, 0,
            (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
         const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
 
-        for (size_t place = 0;
-             place < scan->place_count && scan->stride_bytes >= scorer->units.coverage_bytes;
-             place++) {
+        for (size_t place = 0; place < scan->place_count && scan->stride_bytes >= stride; place++) {
             size_t added = find_cause(scorer, s, place), a, b;
 
             if (added == SIZE_MAX)
@@ -958,29 +971,33 @@ static void score_unequal(struct scorer *scorer, uint32_t entry_count)
  */
 static void fit_in_a_row(const struct scorer *scorer, uint32_t *least, uint32_t *most)
 {
+    uint64_t stride = stride_of_rows(scorer);
+    uint32_t each = stride > 0 ? (uint32_t)(scorer->units.coverage_bytes / stride) : 1;
+
     *least = *most = 0;
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
         const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
-        uint32_t counts[PB_TLB_UNEQUAL_MAX] = {0}, pages = 1, looked_up = 0;
+        uint32_t counts[PB_TLB_UNEQUAL_MAX] = {0}, entries = 1, looked_up = 0;
 
-        if (scan->stride_bytes != scorer->units.coverage_bytes)
+        if (scan->stride_bytes != stride)
             continue;
         for (size_t place = 0; place < scan->place_count; place++) {
             size_t onset = scorer->clear_onsets[s][place];
+            uint32_t reached = onset < scan->chase_count ? (scan->pages[onset] - 1) / each + 1 : 0;
 
-            if (onset < scan->chase_count && scan->pages[onset] < PB_TLB_UNEQUAL_MAX)
-                counts[scan->pages[onset]]++;
+            if (reached > 0 && reached < PB_TLB_UNEQUAL_MAX)
+                counts[reached]++;
         }
-        while (pages < PB_TLB_UNEQUAL_MAX && counts[pages] < 2)
-            pages++;
-        if (pages == PB_TLB_UNEQUAL_MAX)
+        while (entries < PB_TLB_UNEQUAL_MAX && counts[entries] < 2)
+            entries++;
+        if (entries == PB_TLB_UNEQUAL_MAX)
             continue;
         while (looked_up < scorer->units.count[s] &&
-               scorer->units.items[s][looked_up].lookup_pages < pages)
+               scorer->units.items[s][looked_up].lookup_pages <= (entries - 1) * each)
             looked_up++;
-        if (*most > 0 && pages > *most)
+        if (*most > 0 && entries > *most)
             continue; /* loads of it may be left out */
-        *most = pages - 1;
+        *most = looked_up > entries - 1 ? looked_up : entries - 1;
         *least = looked_up;
     }
 }
@@ -1229,6 +1246,25 @@ static size_t score_one_sets(struct scorer *scorer, double least,
     return count;
 }
 
+/* Entries of half the size are in other sets of the same ways by long strides: are they likelier?
+ */
+static void score_smaller_unequal(struct scorer *scorer)
+{
+    const struct pb_tlb_ranking *ranking = scorer->ranking;
+    size_t before = SIZE_MAX;
+
+    while (ranking->count > 0 && ranking->best != before &&
+           !ranking->items[ranking->best].is_equal &&
+           ranking->items[ranking->best].coverage_bytes / 2 >= least_coverage(scorer->evidence)) {
+        const struct pb_tlb_structure *best = &ranking->items[ranking->best];
+        uint32_t entry_count = best->entry_count;
+
+        before = ranking->best;
+        list_all(scorer, best->coverage_bytes / 2);
+        score_unequal(scorer, entry_count);
+    }
+}
+
 /*
  * One set of every coverage; then sets of the best ones, or where one set explains all, of that one
  * alone: they may explain it as well.
@@ -1267,6 +1303,7 @@ static void score_all(struct scorer *scorer, double bound, double to_beat, bool 
         if (is_explained(scorer))
             break;
     }
+    score_smaller_unequal(scorer);
     score_smaller(scorer);
     find_all_open_bits(scorer);
 }
