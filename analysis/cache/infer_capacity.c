@@ -30,6 +30,7 @@ struct cache {
     struct pb_cache_level level;
     struct pb_latency_estimate hit, miss;
     const struct pb_parameters *tlbs; /* loads may miss some of them; NULL: they miss none */
+    struct pb_tally slow_hits;        /* of the reference, if slower ones than hits were misses */
 };
 
 /* All sweep points of one carve-out: a unified L1 is smaller while shared memory records. */
@@ -51,7 +52,10 @@ static bool is_sweep_point(const struct pb_point *point, const char *path)
     return false;
 }
 
-/* What the TLB's levels cost that reach less far than the chase, up to the first that does. */
+/*
+ * What the TLB's levels cost that reach less far than the chase, up to the first that does: a chase
+ * that begins within an entry ends in one more.
+ */
 static double cost_of_short_levels(const struct pb_parameters *parameters, double footprint_bytes)
 {
     static const char *const levels[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
@@ -60,8 +64,9 @@ static double cost_of_short_levels(const struct pb_parameters *parameters, doubl
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
         const struct pb_parameter *penalty =
             pb_parameters_find(parameters, levels[i], "penalty_cycles");
+        double entry = pb_parameters_number(parameters, levels[i], "entry_coverage_bytes");
 
-        if (pb_parameters_number(parameters, levels[i], "reach_bytes") >= footprint_bytes)
+        if (pb_parameters_number(parameters, levels[i], "reach_bytes") >= footprint_bytes + entry)
             break;
         if (penalty != NULL && penalty->kind == PB_VALUE_NUMBER)
             cost += penalty->numbers[0].high;
@@ -87,6 +92,8 @@ static bool read_point(const struct cache *cache, const struct pb_point *point,
     if (pb_sweep_is_pass(sweep_out))
         return cost == 0.0;
     sweep_out->tally = pb_classes_count(&classes, &accesses);
+    if (cost > 0.0 && !pb_tally_exceeds(&sweep_out->tally, &cache->slow_hits))
+        sweep_out->tally.misses = 0; /* slow hits, beside what the TLB costs */
     sweep_out->in_pieces = point->window < accesses.count;
     sweep_out->coverage =
         fmin(1.0, (double)accesses.count / ceil(bytes / (double)point->stride_bytes));
@@ -476,6 +483,16 @@ static void widen_by_translation(const struct pb_case *at)
     pb_parameter_widen(answer, low, answer->numbers[0].high, why);
 }
 
+static struct pb_tally tally_slow_hits(const struct pb_cache_level *level)
+{
+    struct pb_tally tally = {.accesses = level->hits.count};
+
+    for (size_t i = 0; i < level->hits.count; i++)
+        tally.misses += level->hits.values[i] > level->classes.hit.high;
+    tally.hits = tally.accesses - tally.misses;
+    return tally;
+}
+
 /*
  * Loads slower than hits, by no more than the TLB costs that does not reach over them, may be hits
  * that lack their translation, or what another cache answers: the size lies between where these
@@ -500,6 +517,7 @@ static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_
         !isnan(pb_parameters_number(at->parameters, "l2", "set_count")))
         return PB_OK;
     /* by traces, each with the levels that it misses, and by passes that the TLB reaches over */
+    cache->slow_hits = tally_slow_hits(&cache->level);
     cache->level.classes.miss.low = hit_most;
     cache->tlbs = at->parameters;
     status = estimate_misses(cache, err);
