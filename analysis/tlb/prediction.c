@@ -313,12 +313,16 @@ static void enter_scan(struct pb_tlb_stage *stage, const struct pb_tlb_stage *be
                        const struct pb_tlb_scan *scan)
 {
     const struct pb_tlb_structure *structure = stage->structure;
-    uint64_t first = pb_tlb_entry(scan, 0, structure->coverage_bytes);
+    uint64_t first = pb_tlb_entry(scan, 0, structure->coverage_bytes), last = first;
+    size_t rank = 0; /* of the entry */
 
     for (size_t page = 0; page < scan->page_count; page++) {
         uint64_t entry = pb_tlb_entry(scan, page, structure->coverage_bytes);
-        size_t set = pb_tlb_set_of(structure, entry);
+        size_t set;
 
+        rank += entry != last;
+        last = entry;
+        set = structure->is_even ? rank % structure->set_count : pb_tlb_set_of(structure, entry);
         stage->set[page] = (uint32_t)set;
         stage->entry[page] = (uint32_t)((entry - first) * structure->set_count + set);
         stage->first[page] = page > 0 && stage->entry[page] == stage->entry[page - 1]

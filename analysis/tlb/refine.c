@@ -834,6 +834,21 @@ static void list_ways(struct climb *climb, size_t at)
     }
 }
 
+/* One set may be several, by any index that spreads entries evenly. */
+static void list_even(struct climb *climb, size_t at)
+{
+    struct pb_tlb_structure even = climb->best.items[at].structure;
+    uint32_t entries = even.ways[0];
+
+    if (!even.is_equal || even.set_count > 1)
+        return;
+    even.is_even = true;
+    do {
+        even.set_count *= 2;
+        even.ways[0] = entries / (uint32_t)even.set_count;
+    } while (even.ways[0] >= 2 && list(climb, at, &even));
+}
+
 /* A way of a set in another one, of unequal ones or of few that entries come to in turn. */
 static void list_moved_ways(struct climb *climb, size_t at)
 {
@@ -934,9 +949,11 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     start(&climb, ways, 1, levels);
     if (own->is_equal)
         list_ways(&climb, at);
+    list_even(&climb, at);
     list_moved_ways(&climb, at);
     for (size_t i = 1; i < ranking->count; i++)
-        if (ranking->items[i].score > ranking->items[ranking->best].score)
+        if (ranking->items[i].score > ranking->items[ranking->best].score &&
+            !ranking->items[i].is_even)
             ranking->best = i;
     return climb.status;
 }

@@ -234,7 +234,10 @@ static const struct unit *order_units(struct scorer *scorer,
         pb_parities_make(structure->masks, structure->mask_count, &scorer->parities);
     memset(scorer->begin, 0, (structure->set_count + 1) * sizeof(*scorer->begin));
     for (size_t i = 0; i < count; i++) {
-        scorer->set_of[i] = (uint32_t)set_of(scorer, structure, entry_of(scorer, s, units[i].page));
+        scorer->set_of[i] =
+            structure->is_even
+                ? (uint32_t)(i % structure->set_count)
+                : (uint32_t)set_of(scorer, structure, entry_of(scorer, s, units[i].page));
         scorer->begin[scorer->set_of[i] + 1]++;
     }
     for (size_t set = 0; set < structure->set_count; set++)
@@ -1246,6 +1249,29 @@ static size_t score_one_sets(struct scorer *scorer, double least,
     return count;
 }
 
+/* Where one set explains all: of more sets, by any index that spreads entries evenly, it may be. */
+static void score_even(struct scorer *scorer)
+{
+    struct pb_tlb_ranking *ranking = scorer->ranking;
+    const struct pb_tlb_structure *best = &ranking->items[ranking->best];
+    struct pb_tlb_structure even = *best;
+
+    if (ranking->count == 0 || !best->is_equal || best->set_count > 1)
+        return;
+    list_all(scorer, best->coverage_bytes);
+    even.is_even = true;
+    for (even.set_count = 2; even.set_count <= (size_t)1 << PB_TLB_PARITIES_MAX &&
+                             ranking->count < PB_TLB_HYPOTHESES_MAX;
+         even.set_count *= 2) {
+        sum_structure(scorer, &even, -INFINITY);
+        even.gain = best_ways(scorer->by_ways, scorer->units.most, &even.ways[0], &even.ways_high);
+        if (even.gain < best->gain - PB_SAME_PREDICTION || even.ways_high < 2)
+            break;
+        even.score = best->score;
+        ranking->items[ranking->count++] = even;
+    }
+}
+
 /* Entries of half the size are in other sets of the same ways by long strides: are they likelier?
  */
 static void score_smaller_unequal(struct scorer *scorer)
@@ -1305,6 +1331,7 @@ static void score_all(struct scorer *scorer, double bound, double to_beat, bool 
     }
     score_smaller_unequal(scorer);
     score_smaller(scorer);
+    score_even(scorer);
     find_all_open_bits(scorer);
 }
 

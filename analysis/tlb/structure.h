@@ -38,6 +38,8 @@ struct pb_tlb_structure {
     uint8_t set_at[PB_TLB_UNEQUAL_MAX];
     enum pb_tlb_victims victims; /* not LRU: is_equal, and sets are the entry number modulo them */
     bool is_equal;               /* all sets have ways[0] */
+    bool is_even; /* entries come to the sets in turn as chases load them: any index that spreads
+                     them evenly; it is compared, and never stated */
     uint32_t ways[PB_LIST_MAX];
     uint32_t ways_high; /* where is_equal: up to so many predict the same */
     double gain;        /* log likelihood above that of no level at all */
