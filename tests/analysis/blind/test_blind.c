@@ -380,6 +380,11 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20002604          spikes as long as misses of L2, taken for a level that is missed by chance
  * 9900816           a direct-mapped L2, of which spikes hide the first misses
  * 20002654          more lines than fit, the misses of which random victims hide
+ * 20002682          spikes that take most of a penalty, the rest of which was a third level's
+ * 20002701, 20002720 unequal sets of entries for which no scan has a stride of its own
+ * 20002713          128 hashed sets, which all chases fill evenly or twice
+ * 20002694          hits that miss the TLB, which take longer than loads of DRAM
+ * 20002727          spikes on hits that miss the TLB, in a sweep that ends before L2's edge
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -490,6 +495,12 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {20002604, {"tlb_"}},
         {9900816, {"l2."}},
         {20002654, {"l1."}},
+        {20002682, {"tlb_l3.", "tlb_l2.penalty_cycles"}},
+        {20002701, {"tlb_"}},
+        {20002720, {"tlb_"}},
+        {20002713, {"tlb_"}},
+        {20002694, {"l2."}},
+        {20002727, {"l2."}},
     };
 
     (void)state;
