@@ -253,14 +253,14 @@ static void widen_textures(const struct pb_parameters *parameters)
                             bytes.value, bytes.high);
 }
 
-/* Of more than the cache holds a few lines may miss in no recorded pass, by random victims. */
+/* Of more than the cache may hold a few lines may miss in no recorded pass, by random victims. */
 static struct pb_estimate no_more_than_fits(const struct pb_case *at, struct pb_estimate onset)
 {
-    double most = pb_parameters_number(at->parameters, "l1", "size_bytes");
+    const struct pb_parameter *size = pb_parameters_find(at->parameters, "l1", "size_bytes");
 
-    if (onset.value > most) {
-        onset.value = most;
-        onset.low = fmin(onset.low, most);
+    if (size != NULL && size->kind == PB_VALUE_NUMBER && onset.value > size->numbers[0].high) {
+        onset.value = size->numbers[0].high;
+        onset.low = fmin(onset.low, onset.value);
     }
     return onset;
 }
