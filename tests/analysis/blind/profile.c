@@ -238,6 +238,8 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
         blind_draw_broad(seed, profile_out);
         if (seed >= BLIND_UNUSUAL_FIRST)
             blind_draw_unusual(profile_out);
+        if (seed >= BLIND_RARE_FIRST)
+            blind_draw_rare(profile_out);
         if (seed >= BLIND_PARALLEL_FIRST)
             blind_parallel_draw(profile_out);
         return;

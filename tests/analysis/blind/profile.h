@@ -136,13 +136,17 @@ enum { BLIND_UNUSUAL_FIRST = 20000000 };
  */
 enum { BLIND_UNEQUAL_FIRST = 21000000 };
 
+/* And from here on changed once more, see rare.c. */
+enum { BLIND_RARE_FIRST = 30000000 };
+
 void blind_draw(uint64_t seed, struct blind_profile *profile_out);
 
 /* As above, for seeds from BLIND_BROAD_FIRST on. */
 void blind_draw_broad(uint64_t seed, struct blind_profile *profile_out);
 
-/* Changes one that was drawn so. */
+/* Change one that was drawn so; the second after the first. */
 void blind_draw_unusual(struct blind_profile *profile);
+void blind_draw_rare(struct blind_profile *profile);
 
 uint64_t blind_cache_bytes(const struct blind_cache *cache);
 uint32_t blind_tlb_entries(const struct blind_tlb *tlb);
