@@ -9,11 +9,6 @@
 
 static const uint64_t mebibyte = 1 << 20;
 
-static bool chance(uint64_t *state, uint32_t percent)
-{
-    return between(state, 1, 100) <= percent;
-}
-
 static void draw_index(uint64_t *state, struct blind_cache *cache)
 {
     uint32_t bits = (uint32_t)__builtin_ctz(cache->sets);

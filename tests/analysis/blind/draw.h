@@ -2,6 +2,7 @@
 #ifndef PB_TESTS_BLIND_DRAW_H
 #define PB_TESTS_BLIND_DRAW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,11 @@ static inline uint64_t draw(uint64_t *state)
 static inline uint32_t between(uint64_t *state, uint32_t low, uint32_t high)
 {
     return low + (uint32_t)(draw(state) % (high - low + 1));
+}
+
+static inline bool chance(uint64_t *state, uint32_t percent)
+{
+    return between(state, 1, 100) <= percent;
 }
 
 static inline uint64_t one_of(uint64_t *state, const uint64_t *choices, size_t count)

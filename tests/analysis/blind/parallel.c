@@ -13,11 +13,6 @@ static double spread(uint64_t *state, double low, double high)
     return low * exp(unit * log(high / low));
 }
 
-static bool chance(uint64_t *state, uint32_t percent)
-{
-    return between(state, 1, 100) <= percent;
-}
-
 /* ---- drawing ---- */
 
 static void draw_traffic(uint64_t *state, struct blind_parallel *parallel)

@@ -9,11 +9,6 @@
 #include "analysis/blind/draw.h"
 #include "analysis/blind/profile.h"
 
-static bool chance(uint64_t *state, uint32_t percent)
-{
-    return between(state, 1, 100) <= percent;
-}
-
 static void keep_hits(struct blind_tlb *tlb)
 {
     if (tlb->span_bytes == 0)

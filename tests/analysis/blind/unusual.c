@@ -9,11 +9,6 @@
 
 static const uint64_t mebibyte = 1 << 20;
 
-static bool chance(uint64_t *state, uint32_t percent)
-{
-    return between(state, 1, 100) <= percent;
-}
-
 /* Sets of a hash: every bit of an address bit of its own, and up to two higher ones. */
 static void hash_sets(uint64_t *state, struct blind_tlb *tlb)
 {
