@@ -80,9 +80,10 @@ static size_t choose(const struct pb_tlb_ranking *ranking)
     for (size_t i = ranking->count; i-- > 0;) {
         const struct pb_tlb_structure *here = &ranking->items[i], *chosen = &ranking->items[best];
 
-        if (here->score >= most && (here->coverage_bytes > chosen->coverage_bytes ||
-                                    (here->coverage_bytes == chosen->coverage_bytes &&
-                                     here->set_count <= chosen->set_count)))
+        if (!here->is_even && here->score >= most &&
+            (here->coverage_bytes > chosen->coverage_bytes ||
+             (here->coverage_bytes == chosen->coverage_bytes &&
+              here->set_count <= chosen->set_count)))
             best = i;
     }
     return best;

@@ -12,6 +12,7 @@ enum { REPEATS_MIN = 4, PASSES_MAX = 3 };
 
 /* Repeats run side by side: sets of them, by bits. */
 typedef uint64_t repeat_set;
+
 /* No page. */
 static const uint32_t NOBODY = UINT32_MAX;
 
@@ -810,6 +811,7 @@ static void predict_chase(struct pb_tlb_prediction *prediction, const struct pb_
     }
     count_missed(prediction, scan, places, index);
 }
+
 /* The chases of a scan that are looked at: all, or so many per octave of pages. */
 static void choose_chases(struct pb_tlb_prediction *prediction, const struct pb_tlb_scan *scan,
                           size_t per_octave)

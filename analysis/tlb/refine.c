@@ -85,7 +85,7 @@ static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
     if (climb->left == 0 || climb->status != PB_OK)
         return false;
     for (size_t i = 0; i < levels->count; i++)
-        if (!is_possible(climb, levels, i))
+        if (levels->items[i].structure.is_even || !is_possible(climb, levels, i))
             return false;
     climb->left--;
     if (replay(climb, levels, &score) != PB_OK || !(score > climb->score + least))

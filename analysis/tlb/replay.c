@@ -13,8 +13,8 @@
 struct tally {
     float expected;        /* misses of these loads that clearly hit or miss, */
     uint32_t seen, misses; /* how many these are; of these, misses */
-    uint32_t sure,
-        outliers; /* that are sure, or beside all steps; of these, others than predicted */
+    uint32_t sure;         /* that are sure, or beside all steps; */
+    uint32_t outliers;     /* of these, others than predicted */
 };
 
 /* Of a chase's loads that come to one set of a level, those that clearly hit or miss. */
@@ -44,7 +44,7 @@ struct densities {
 struct load {
     float cycles;
     uint32_t at;
-    uint8_t missed; /* as in replay */
+    uint8_t missed; /* as in the prediction */
 };
 
 struct replay {
