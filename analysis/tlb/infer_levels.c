@@ -178,11 +178,6 @@ struct candidates {
     size_t count;
 };
 
-static bool is_cache(const struct pb_tlb_evidence *evidence, const struct pb_tlb_ranking *ranking)
-{
-    return pb_tlb_is_cache(evidence, &ranking->items[ranking->best], ranking->penalty_cycles);
-}
-
 static double score_of(const struct pb_tlb_ranking *ranking)
 {
     return ranking->count == 0 ? 0.0 : ranking->items[ranking->best].score;
@@ -224,7 +219,7 @@ static enum pb_status find_level(struct pb_tlb_evidence *evidence, struct candid
         if (candidates->count > 0 && cycles > smallest)
             least = score_of(&candidates->items[0]);
         status = pb_tlb_rank(evidence, cycles, least, false, scratch, err);
-        if (status != PB_OK || scratch->count == 0 || is_cache(evidence, scratch))
+        if (status != PB_OK || scratch->count == 0)
             continue;
         smallest = fmin(smallest, cycles);
         add_candidate(candidates);
@@ -307,7 +302,7 @@ static enum pb_status estimate_scores(struct pb_tlb_evidence *evidence,
             pb_tlb_rank(evidence, evidence->step_cycles[i],
                         (*most_out - PB_TLB_HOPELESS) / PB_TLB_PLACES_APART, true, scratch, err);
         scores_out[i] = PB_TLB_PLACES_APART * score_of(scratch);
-        if (scratch->count > 0 && !is_cache(evidence, scratch))
+        if (scratch->count > 0)
             *most_out = fmax(*most_out, scores_out[i]);
     }
     evidence->every = 1;
@@ -337,7 +332,7 @@ static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tl
         if (scores[i] < most - PB_TLB_HOPELESS)
             continue;
         status = pb_tlb_rank(evidence, cycles, best.score, true, ranking, err);
-        if (status != PB_OK || score_of(ranking) <= best.score || is_cache(evidence, ranking))
+        if (status != PB_OK || score_of(ranking) <= best.score)
             continue;
         best = ranking->items[choose(ranking)];
         penalty.value = cycles;
@@ -673,6 +668,12 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->coverage_confidence *= fits;
         level->sets_confidence *= fits;
         status = measure_penalty(evidence, i, &level->penalty, err);
+    }
+    for (size_t i = 0; i < levels->count; i++) {
+        if (!pb_tlb_is_cache(evidence, &levels->items[i].best, levels->items[i].step_cycles))
+            continue;
+        levels->count = i;
+        levels->is_ambiguous = true;
     }
     return status;
 }

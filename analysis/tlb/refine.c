@@ -62,7 +62,6 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
            structure->coverage_bytes >=
                pb_tlb_least_coverage(climb->evidence->scans, before_bytes) &&
            !never_misses(climb->evidence->scans, structure) &&
-           !pb_tlb_is_cache(climb->evidence, structure, level->penalty_cycles) &&
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
 }
 
@@ -938,10 +937,8 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     ranking->noise = measure_noise(&climb);
     climb.alike = ranking;
     list(&climb, at, own);
-    if (own->is_equal) {
-        change_sets(&climb, at);
-        change_shape(&climb, at);
-    }
+    change_sets(&climb, at);
+    change_shape(&climb, at);
     if (own->is_equal && own->victims != PB_TLB_LRU) {
         drop_parity(&climb, at);
         list_parities(&climb, at);
