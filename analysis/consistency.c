@@ -119,7 +119,34 @@ static void whole_lines(struct device *device)
     }
 }
 
-/* Sets by ways by line are the size, where all sets have the same number of ways. */
+/*
+ * What two tests say of one size: beside the carve-out that l1_capacity has, and where L1 is the
+ * same beside all of them, the sweep of l1_carveout finds the same size.
+ */
+static void sizes_beside_carveouts(struct device *device)
+{
+    static const double alike = 1.0 / 16.0; /* as coarse as a sweep is at most */
+    struct pb_parameter *list = stated(device, "l1", "carveout_size_bytes");
+    const struct pb_parameter *size = stated(device, "l1", "size_bytes");
+
+    if (list == NULL || size == NULL || size->kind != PB_VALUE_NUMBER)
+        return;
+    for (size_t i = 0; i < list->number_count; i++) {
+        struct pb_estimate *e = &list->numbers[i];
+
+        if (!(fabs(e->value - size->numbers[0].value) <= alike * size->numbers[0].value) ||
+            (e->low <= size->numbers[0].low && size->numbers[0].high <= e->high))
+            continue;
+        e->low = fmin(e->low, size->numbers[0].low);
+        e->high = fmax(e->high, size->numbers[0].high);
+        device->changed++;
+    }
+}
+
+/*
+ * Sets by ways by line are the size, where all sets have the same number of ways; what they hold is
+ * the most beside any carve-out.
+ */
 static void size_of_sets(struct device *device)
 {
     for (size_t i = 0; i < CACHES; i++) {
@@ -128,10 +155,14 @@ static void size_of_sets(struct device *device)
         double line = number(device, caches[i], "line_bytes");
         struct pb_parameter *size = stated(device, caches[i], "size_bytes");
         double bytes = sets * ways * line;
+        bool is_less;
 
         if (size == NULL || !(bytes > 0.0) || size->numbers[0].value == bytes)
             continue;
+        is_less = bytes < size->numbers[0].value;
         widen(device, size, bytes, "sets x ways x line are another size");
+        if (is_less)
+            sizes_beside_carveouts(device);
     }
 }
 
@@ -254,30 +285,6 @@ static void full_miss_of_sets(struct device *device)
 }
 
 /*
- * What two tests say of one size: beside the carve-out that l1_capacity has, and where L1 is the
- * same beside all of them, the sweep of l1_carveout finds the same size.
- */
-static void sizes_beside_carveouts(struct device *device)
-{
-    static const double alike = 1.0 / 16.0; /* as coarse as a sweep is at most */
-    struct pb_parameter *list = stated(device, "l1", "carveout_size_bytes");
-    const struct pb_parameter *size = stated(device, "l1", "size_bytes");
-
-    if (list == NULL || size == NULL || size->kind != PB_VALUE_NUMBER)
-        return;
-    for (size_t i = 0; i < list->number_count; i++) {
-        struct pb_estimate *e = &list->numbers[i];
-
-        if (!(fabs(e->value - size->numbers[0].value) <= alike * size->numbers[0].value) ||
-            (e->low <= size->numbers[0].low && size->numbers[0].high <= e->high))
-            continue;
-        e->low = fmin(e->low, size->numbers[0].low);
-        e->high = fmax(e->high, size->numbers[0].high);
-        device->changed++;
-    }
-}
-
-/*
  * A miss in one cache costs what the next one answers in, where there is one. Loads of lines that
  * no cache held cost what DRAM does, and more where the TLBs missed.
  */
@@ -381,12 +388,29 @@ static void constant_caches(struct device *device)
         withdraw_all(device, "constant_l15",
                      "no such level: no latency of a second constant cache is known");
     else if (second <= 1.1 * first)
-        withdraw_all(
-            device, "constant_l15",
-            "no such level: loads past the first constant cache take what its own hits take");
+        withdraw_all(device, "constant_l15",
+                     "not observable: loads past the first constant cache take what its own hits "
+                     "take");
     else if (number(device, "constant_l15", "size_bytes") <= size)
         withdraw_all(device, "constant_l15",
                      "no such level: it would hold no more than the first one");
+}
+
+/*
+ * Unless loads past the first constant cache are known to come from L2, a second one may answer
+ * misses sooner than those that were seen.
+ */
+static void unseen_constant_cache(struct device *device)
+{
+    static const char from_l2[] = "not applicable";
+    const struct pb_parameter *second =
+        pb_parameters_find(device->parameters, "constant_l15", "latency_cycles");
+    struct pb_parameter *miss = stated(device, "constant_l1", "miss_latency_cycles");
+
+    if (miss != NULL && second != NULL && second->kind == PB_VALUE_NONE &&
+        strncmp(second->reason, from_l2, strlen(from_l2)) != 0)
+        widen(device, miss, number(device, "constant_l1", "latency_cycles"),
+              "a second constant cache may answer sooner");
 }
 
 /*
@@ -528,12 +552,13 @@ static void halves_of_l2(struct device *device)
                  "one and less than DRAM");
 }
 
-/* In this order: a size is compared before sets widen it. */
+/* In this order: a size is compared before sets make more of it. */
 static void (*const rules[])(struct device *) = {
-    values_with_evidence,  hidden_first_misses, sizes_beside_carveouts, whole_lines,
-    late_full_miss,        full_miss_of_sets,   size_of_sets,           constant_caches,
-    misses_and_next_level, first_behind_l1,     pages_of_entries,       reach_of_levels,
-    groups_of_sms,         halves_of_l2,        patterns_and_latencies, caches_that_answer,
+    values_with_evidence,  hidden_first_misses,   sizes_beside_carveouts, whole_lines,
+    late_full_miss,        full_miss_of_sets,     size_of_sets,           constant_caches,
+    misses_and_next_level, unseen_constant_cache, first_behind_l1,        pages_of_entries,
+    reach_of_levels,       groups_of_sms,         halves_of_l2,           patterns_and_latencies,
+    caches_that_answer,
 };
 
 size_t pb_consistency_apply(const struct pb_device_info *info, struct pb_parameters *parameters)

@@ -253,15 +253,21 @@ static void widen_textures(const struct pb_parameters *parameters)
                             bytes.value, bytes.high);
 }
 
-/* Of more than the cache may hold a few lines may miss in no recorded pass, by random victims. */
-static struct pb_estimate no_more_than_fits(const struct pb_case *at, struct pb_estimate onset)
+/*
+ * Of more than the cache may hold a few lines may miss in no recorded pass, by random victims. Sets
+ * that are known tell which passes those are.
+ */
+static struct pb_estimate no_more_than_fits(const struct pb_case *at, bool are_sets_known,
+                                            struct pb_estimate onset)
 {
     const struct pb_parameter *size = pb_parameters_find(at->parameters, "l1", "size_bytes");
 
-    if (size != NULL && size->kind == PB_VALUE_NUMBER && onset.value > size->numbers[0].high) {
-        onset.value = size->numbers[0].high;
-        onset.low = fmin(onset.low, onset.value);
-    }
+    if (size == NULL || size->kind != PB_VALUE_NUMBER)
+        return onset;
+    onset.value = fmin(onset.value, size->numbers[0].high);
+    onset.low = fmin(onset.low, onset.value);
+    if (!are_sets_known)
+        onset.low = fmin(onset.low, size->numbers[0].low);
     return onset;
 }
 
@@ -269,7 +275,7 @@ static void state_onset(const struct pb_case *at, const struct view *view, size_
                         const struct pb_estimate *onset)
 {
     struct pb_parameter *answer = pb_case_answer(at, "first_miss_bytes");
-    struct pb_estimate bytes = no_more_than_fits(at, *onset);
+    struct pb_estimate bytes = no_more_than_fits(at, view->is_known, *onset);
 
     if (view->is_known && view->chases > 0)
         pb_parameter_set_number(answer, bytes, confidence_of(view),

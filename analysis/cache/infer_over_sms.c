@@ -385,17 +385,13 @@ static size_t count_sms(const struct pb_series *series)
 }
 
 /*
- * Does another cache answer what one SM missed in L2, and more than a spike's share of it? Then
- * DRAM's latency is not that of a miss, and neither is the mean of both; what answers first is. But
- * these loads may lack translations, and be hits that do: only hits and DRAM bound what it takes.
+ * Does another cache answer a kind of what one SM missed in L2? Then DRAM's latency is not that of
+ * a miss, and neither is the mean of both; what answers first is. But these loads may lack
+ * translations, and be hits that do: only hits and DRAM bound what it takes.
  */
 static bool is_cache_behind(const struct pb_parameter *misses, const struct pb_parameter *dram)
 {
-    const struct pb_estimate *own = &misses->numbers[0];
-    double last = dram->numbers[0].low;
-
-    return own->low < (1.0 - PB_NEXT_LEVEL_ALIKE) * last &&
-           own->value < (1.0 - PB_NEXT_LEVEL_ALIKE / 2.0) * last;
+    return misses->numbers[0].low < (1.0 - PB_NEXT_LEVEL_ALIKE) * dram->numbers[0].low;
 }
 
 enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_error *err)
