@@ -302,6 +302,25 @@ static void test_consistency__a_second_constant_cache_is_larger_and_later(void *
 }
 
 /* A second level that reaches less far adds its penalty to the first one's and never answers. */
+/* Loads past the first constant cache that nobody saw answered may be a second one's. */
+static void test_consistency__an_unseen_constant_cache_may_answer_sooner(void **state)
+{
+    static const char *const reasons[] = {"not observable: hits and misses cannot be distinguished",
+                                          "not applicable: no second constant cache"};
+    static const double low[] = {44, 157};
+    struct pb_parameters set = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        put(&set, "constant_l1", "latency_cycles", 44);
+        put(&set, "constant_l1", "miss_latency_cycles", 157);
+        put_none(&set, "constant_l15", "latency_cycles", reasons[i]);
+        apply(&set);
+        assert_interval(&set, "constant_l1", "miss_latency_cycles", 157, low[i], 157);
+        pb_parameters_clear(&set);
+    }
+}
+
 static void test_consistency__no_tlb_level_reaches_less_far_than_the_one_before(void **state)
 {
     struct pb_parameters set = {0};
@@ -379,6 +398,26 @@ static void test_consistency__two_sweeps_of_one_cache(void **state)
     list = pb_parameters_find(&set, "l1", "carveout_size_bytes");
     assert_float_equal(list->numbers[0].low, 8192, 0);
     assert_float_equal(list->numbers[0].high, 8320, 0);
+    assert_float_equal(list->numbers[1].low, 4096, 0);
+    pb_parameters_clear(&set);
+}
+
+/* 512 lines of 64 bytes are all that the sets hold: a pass of one more shows no miss by chance. */
+static void test_consistency__no_carveout_leaves_more_than_the_sets_hold(void **state)
+{
+    struct pb_parameters set = {0};
+    const struct pb_parameter *list;
+
+    (void)state;
+    put(&set, "l1", "size_bytes", 32832);
+    put_pair(&set, "l1", "carveout_size_bytes", 32832, 4096);
+    put(&set, "l1", "set_count", 64);
+    put(&set, "l1", "way_counts", 8);
+    put(&set, "l1", "line_bytes", 64);
+    apply(&set);
+    assert_interval(&set, "l1", "size_bytes", 32832, 32768, 32832);
+    list = pb_parameters_find(&set, "l1", "carveout_size_bytes");
+    assert_float_equal(list->numbers[0].low, 32768, 0);
     assert_float_equal(list->numbers[1].low, 4096, 0);
     pb_parameters_clear(&set);
 }
@@ -524,11 +563,13 @@ int main(void)
         cmocka_unit_test(test_consistency__nothing_answers_before_l2),
         cmocka_unit_test(test_consistency__a_miss_costs_what_the_next_level_answers),
         cmocka_unit_test(test_consistency__a_second_constant_cache_is_larger_and_later),
+        cmocka_unit_test(test_consistency__an_unseen_constant_cache_may_answer_sooner),
         cmocka_unit_test(test_consistency__no_tlb_level_reaches_less_far_than_the_one_before),
         cmocka_unit_test(test_consistency__patterns_of_open_tlb_levels_are_none),
         cmocka_unit_test(test_consistency__an_entry_may_be_one_page),
         cmocka_unit_test(test_consistency__one_sm_is_no_side),
         cmocka_unit_test(test_consistency__two_sweeps_of_one_cache),
+        cmocka_unit_test(test_consistency__no_carveout_leaves_more_than_the_sets_hold),
         cmocka_unit_test(test_consistency__a_number_without_evidence_is_withdrawn),
         cmocka_unit_test(test_consistency__a_cache_that_does_not_answer_has_no_rates),
         cmocka_unit_test(test_consistency__what_holds_stays),
