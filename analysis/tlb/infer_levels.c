@@ -5,8 +5,9 @@
  * Every latency step that loads show is tried as the next level with every structure with LRU
  * (structure.h) under one noise model (evidence.h). The likeliest is taken, and every smaller step
  * as well, since a larger one may be that of several levels together; sets of levels are compared
- * by the log likelihood of all accesses, less the price of their parameters. A step of a cache
- * behind L2 is no level. An interval holds what the accesses cannot tell from the value.
+ * by the log likelihood of all accesses, less the price of their parameters. What may as well be a
+ * cache behind L2 competes like any other; where it is one of the likeliest, it is ambiguous what
+ * it and those behind it are. An interval holds what the accesses cannot tell from the value.
  *
  * The levels found are then verified, and where they do not fit refined, by the forward model of
  * all of them together (refine.h).
@@ -359,7 +360,7 @@ struct search {
     double score;            /* of the best: log likelihood less the price of its parameters */
     size_t left;             /* sets that may still be tried */
     bool best_supposes_hits; /* it was found so */
-    bool is_ambiguous; /* a step may be a level's, or that of a cache: L2's size is not known */
+    bool is_ambiguous;       /* a step may be a level's, or that of a cache */
 };
 
 /*
@@ -622,6 +623,18 @@ static enum pb_status bound_level(struct pb_tlb_evidence *evidence, struct pb_tl
     return PB_OK;
 }
 
+/* What may be a cache, and the levels behind it, whose numbers depend on that. */
+static void leave_out_caches(const struct pb_tlb_evidence *evidence, struct levels *levels)
+{
+    size_t count = 0;
+
+    while (count < levels->count &&
+           !pb_tlb_is_cache(evidence, &levels->items[count].best, levels->items[count].step_cycles))
+        count++;
+    levels->is_ambiguous |= count < levels->count;
+    levels->count = count;
+}
+
 /*
  * The levels found, against the forward model of all of them: where it does not predict what loads
  * miss, the likeliest ones near them. What is left unexplained lowers what is stated.
@@ -669,12 +682,8 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->sets_confidence *= fits;
         status = measure_penalty(evidence, i, &level->penalty, err);
     }
-    for (size_t i = 0; i < levels->count; i++) {
-        if (!pb_tlb_is_cache(evidence, &levels->items[i].best, levels->items[i].step_cycles))
-            continue;
-        levels->count = i;
-        levels->is_ambiguous = true;
-    }
+    if (status == PB_OK)
+        leave_out_caches(evidence, levels);
     return status;
 }
 
@@ -879,9 +888,7 @@ enum pb_status pb_infer_tlb_levels(const struct pb_case *at, struct pb_error *er
         snprintf(reason, sizeof(reason), "%s: chases over up to %llu MiB show %zu levels%s",
                  levels.is_ambiguous ? "ambiguous" : "no such level",
                  (unsigned long long)(scans.most_bytes >> 20), levels.count,
-                 levels.is_ambiguous
-                     ? "; longer steps behind them may be a cache's, since L2's size is not known"
-                     : "");
+                 levels.is_ambiguous ? "; the next step may be a cache's" : "");
     else
         snprintf(reason, sizeof(reason), "%.200s", err->message);
     for (size_t i = 0; i < PB_TLB_FOUND_MAX && status != PB_NO_MEMORY; i++) {
