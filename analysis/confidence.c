@@ -122,8 +122,8 @@ static const double bands[BANDS] = {0.0, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98};
 /*
  * The share of values that were right, by family and band. Printed by
  * tests/analysis/blind/calibrate.py from random devices as each was when it was first seen: of
- * TLBs 9900720 to 896, 9900900 to 9901016, 20002604 to 775, 20002780 to 896, 21001000 to 14,
- * 30000000 to 22, and 30000030 to 58; of L2 9900000 to 139, 200 to 354, 20002000 to 139, 200 to
+ * TLBs 9900720 to 896, 9900900 to 9901016, 20002604, 20002620 to 775, 20002780 to 896, 21001000 to
+ * 14, 30000000 to 22, and 30000030 to 58; of L2 9900000 to 139, 200 to 354, 20002000 to 139, 200 to
  * 354, 9700000 to 99, 9800000 to 208, 20000200 to 299, 20001000 to 208, 8300000, 8400000 and
  * 8500000 to 479, 185 from 8700000 on, 8800000 to 239, and 9200000 to 9200606; of all others the
  * first four of these.

@@ -119,50 +119,34 @@ static void whole_lines(struct device *device)
     }
 }
 
-/*
- * What two tests say of one size: beside the carve-out that l1_capacity has, and where L1 is the
- * same beside all of them, the sweep of l1_carveout finds the same size.
- */
-static void sizes_beside_carveouts(struct device *device)
+/* Sets by ways by line, where all sets have the same number of ways; else NaN. */
+static double bytes_of_sets(const struct device *device, const char *memory)
 {
-    static const double alike = 1.0 / 16.0; /* as coarse as a sweep is at most */
-    struct pb_parameter *list = stated(device, "l1", "carveout_size_bytes");
-    const struct pb_parameter *size = stated(device, "l1", "size_bytes");
+    return number(device, memory, "set_count") * number(device, memory, "way_counts") *
+           number(device, memory, "line_bytes");
+}
 
-    if (list == NULL || size == NULL || size->kind != PB_VALUE_NUMBER)
-        return;
-    for (size_t i = 0; i < list->number_count; i++) {
-        struct pb_estimate *e = &list->numbers[i];
+/* A cache holds no more than its sets do: one line more than fits may miss in no recorded pass. */
+static void no_more_than_sets(struct device *device)
+{
+    for (size_t i = 0; i < CACHES; i++) {
+        struct pb_parameter *size = stated(device, caches[i], "size_bytes");
+        double bytes = bytes_of_sets(device, caches[i]);
 
-        if (!(fabs(e->value - size->numbers[0].value) <= alike * size->numbers[0].value) ||
-            (e->low <= size->numbers[0].low && size->numbers[0].high <= e->high))
-            continue;
-        e->low = fmin(e->low, size->numbers[0].low);
-        e->high = fmax(e->high, size->numbers[0].high);
-        device->changed++;
+        if (size != NULL && bytes < size->numbers[0].value)
+            widen(device, size, bytes, "sets x ways x line are another size");
     }
 }
 
-/*
- * Sets by ways by line are the size, where all sets have the same number of ways; what they hold is
- * the most beside any carve-out.
- */
+/* And no less, but where the store of the data is smaller than its tags. */
 static void size_of_sets(struct device *device)
 {
     for (size_t i = 0; i < CACHES; i++) {
-        double sets = number(device, caches[i], "set_count");
-        double ways = number(device, caches[i], "way_counts");
-        double line = number(device, caches[i], "line_bytes");
         struct pb_parameter *size = stated(device, caches[i], "size_bytes");
-        double bytes = sets * ways * line;
-        bool is_less;
+        double bytes = bytes_of_sets(device, caches[i]);
 
-        if (size == NULL || !(bytes > 0.0) || size->numbers[0].value == bytes)
-            continue;
-        is_less = bytes < size->numbers[0].value;
-        widen(device, size, bytes, "sets x ways x line are another size");
-        if (is_less)
-            sizes_beside_carveouts(device);
+        if (size != NULL && bytes > size->numbers[0].value)
+            widen(device, size, bytes, "sets x ways x line are another size");
     }
 }
 
@@ -285,6 +269,30 @@ static void full_miss_of_sets(struct device *device)
 }
 
 /*
+ * What two tests say of one size: beside the carve-out that l1_capacity has, and where L1 is the
+ * same beside all of them, the sweep of l1_carveout finds the same size.
+ */
+static void sizes_beside_carveouts(struct device *device)
+{
+    static const double alike = 1.0 / 16.0; /* as coarse as a sweep is at most */
+    struct pb_parameter *list = stated(device, "l1", "carveout_size_bytes");
+    const struct pb_parameter *size = stated(device, "l1", "size_bytes");
+
+    if (list == NULL || size == NULL || size->kind != PB_VALUE_NUMBER)
+        return;
+    for (size_t i = 0; i < list->number_count; i++) {
+        struct pb_estimate *e = &list->numbers[i];
+
+        if (!(fabs(e->value - size->numbers[0].value) <= alike * size->numbers[0].value) ||
+            (e->low <= size->numbers[0].low && size->numbers[0].high <= e->high))
+            continue;
+        e->low = fmin(e->low, size->numbers[0].low);
+        e->high = fmax(e->high, size->numbers[0].high);
+        device->changed++;
+    }
+}
+
+/*
  * A miss in one cache costs what the next one answers in, where there is one. Loads of lines that
  * no cache held cost what DRAM does, and more where the TLBs missed.
  */
@@ -397,20 +405,23 @@ static void constant_caches(struct device *device)
 }
 
 /*
- * Unless loads past the first constant cache are known to come from L2, a second one may answer
- * misses sooner than those that were seen.
+ * Unless it is known that the device has no second constant cache, one may answer misses in the
+ * first sooner than those that were seen.
  */
 static void unseen_constant_cache(struct device *device)
 {
-    static const char from_l2[] = "not applicable";
+    static const char *const none[] = {"not applicable", "no such level"};
     const struct pb_parameter *second =
         pb_parameters_find(device->parameters, "constant_l15", "latency_cycles");
     struct pb_parameter *miss = stated(device, "constant_l1", "miss_latency_cycles");
 
-    if (miss != NULL && second != NULL && second->kind == PB_VALUE_NONE &&
-        strncmp(second->reason, from_l2, strlen(from_l2)) != 0)
-        widen(device, miss, number(device, "constant_l1", "latency_cycles"),
-              "a second constant cache may answer sooner");
+    if (miss == NULL || second == NULL || second->kind != PB_VALUE_NONE)
+        return;
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        if (strncmp(second->reason, none[i], strlen(none[i])) == 0)
+            return;
+    widen(device, miss, number(device, "constant_l1", "latency_cycles"),
+          "a second constant cache may answer sooner");
 }
 
 /*
@@ -552,12 +563,25 @@ static void halves_of_l2(struct device *device)
                  "one and less than DRAM");
 }
 
-/* In this order: a size is compared before sets make more of it. */
+/* In this order: a size is compared before its sets make more of it. */
 static void (*const rules[])(struct device *) = {
-    values_with_evidence,  hidden_first_misses,   sizes_beside_carveouts, whole_lines,
-    late_full_miss,        full_miss_of_sets,     size_of_sets,           constant_caches,
-    misses_and_next_level, unseen_constant_cache, first_behind_l1,        pages_of_entries,
-    reach_of_levels,       groups_of_sms,         halves_of_l2,           patterns_and_latencies,
+    values_with_evidence,
+    hidden_first_misses,
+    no_more_than_sets,
+    sizes_beside_carveouts,
+    whole_lines,
+    late_full_miss,
+    full_miss_of_sets,
+    size_of_sets,
+    constant_caches,
+    misses_and_next_level,
+    unseen_constant_cache,
+    first_behind_l1,
+    pages_of_entries,
+    reach_of_levels,
+    groups_of_sms,
+    halves_of_l2,
+    patterns_and_latencies,
     caches_that_answer,
 };
 

@@ -290,7 +290,7 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
 }
 
 /* About how likely the likeliest level of one set is with each step, by a part of the places; the
- * most of those that are no cache's. */
+ * most of these. */
 static enum pb_status estimate_scores(struct pb_tlb_evidence *evidence,
                                       struct pb_tlb_ranking *scratch, double *scores_out,
                                       double *most_out, struct pb_error *err)

@@ -122,8 +122,8 @@ uint64_t pb_tlb_least_coverage(const struct pb_tlb_scans *scans, uint64_t before
 double pb_tlb_entry_count(const struct pb_tlb_structure *structure);
 
 /*
- * Lines that L2 cannot keep miss it page by page, as pages do that have an entry each: is the level
- * nothing but that, by its step?
+ * Lines that L2 cannot keep miss it page by page, as pages do that have an entry each: may the
+ * level be nothing but that, by its step?
  */
 bool pb_tlb_is_cache(const struct pb_tlb_evidence *evidence,
                      const struct pb_tlb_structure *structure, double penalty_cycles);

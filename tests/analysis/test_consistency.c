@@ -301,7 +301,6 @@ static void test_consistency__a_second_constant_cache_is_larger_and_later(void *
     pb_parameters_clear(&set);
 }
 
-/* A second level that reaches less far adds its penalty to the first one's and never answers. */
 /* Loads past the first constant cache that nobody saw answered may be a second one's. */
 static void test_consistency__an_unseen_constant_cache_may_answer_sooner(void **state)
 {
@@ -321,6 +320,7 @@ static void test_consistency__an_unseen_constant_cache_may_answer_sooner(void **
     }
 }
 
+/* A second level that reaches less far adds its penalty to the first one's and never answers. */
 static void test_consistency__no_tlb_level_reaches_less_far_than_the_one_before(void **state)
 {
     struct pb_parameters set = {0};

@@ -387,7 +387,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20002727          spikes on hits that miss the TLB, in a sweep that ends before L2's edge
  * 20002783          a TLB level whose step L2's sweep took for another cache's
  * 20002885          one set of 17 entries, which unequal sets of 16 and 1 imitate
- * 20002872          a line more than fits, which random victims of unknown sets leave in peace
+ * 20002872          a line more than fits, of which random victims show no miss in the passes
  * 9900946           a third cache that answers a third of L2's misses
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
