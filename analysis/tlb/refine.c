@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
+#include "analysis/tlb/spectrum.h"
 
 enum { STEPS_OF_TREES = 4, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
 
@@ -256,6 +258,16 @@ static bool change_ways(struct climb *climb, size_t at, bool by_one)
     return better;
 }
 
+/* What another climb found, where it is better. */
+static bool take_better(struct climb *climb, const struct climb *other)
+{
+    climb->status = other->status;
+    if (other->score <= climb->score + 1.0)
+        return false;
+    *climb = *other;
+    return true;
+}
+
 /*
  * The structure next to another: entries of another size, twice or half as many sets, or both; last
  * much smaller entries, in as many sets or in more that reach as far.
@@ -381,6 +393,124 @@ static bool fits(struct climb *climb, size_t at)
     return climb->status != PB_OK || pb_tlb_misfit(&levels.fits[at]) <= PB_TLB_SETTLED;
 }
 
+/* Sets in turn as parities, one for each bit. False: they are no power of two. */
+static bool name_parities(struct pb_tlb_structure *structure)
+{
+    while (structure->mask_count < PB_TLB_PARITIES_MAX &&
+           (size_t)1 << structure->mask_count < structure->set_count) {
+        structure->masks[structure->mask_count] = (uint64_t)1 << structure->mask_count;
+        structure->mask_count++;
+    }
+    structure->is_guessed = true;
+    return structure->set_count == (size_t)1 << structure->mask_count;
+}
+
+/*
+ * Other bits in one parity, or where `i` is their number, one more parity of these alone. The masks
+ * stay reduced. False: they are dependent, or too many.
+ */
+static bool flip_bits(struct pb_tlb_structure *structure, size_t i, uint64_t bits)
+{
+    size_t count = structure->mask_count;
+
+    if (i == PB_TLB_PARITIES_MAX)
+        return false;
+    if (i < count)
+        structure->masks[i] ^= bits;
+    else {
+        structure->masks[count++] = bits;
+        structure->set_count *= 2;
+        structure->ways[0] = (structure->ways[0] + 1) / 2;
+    }
+    structure->mask_count = pb_gf2_reduce(structure->masks, count);
+    return structure->mask_count == count;
+}
+
+/* Indexes with another bit in one parity, or with one parity more that has this bit alone. */
+static bool change_bits(struct climb *climb, size_t at)
+{
+    struct pb_tlb_structure own = climb->best.items[at].structure;
+    uint64_t touched = pb_tlb_touched_bits(climb->evidence->scans, own.coverage_bytes);
+    bool better = false;
+
+    if (own.set_count < 2 || !name_parities(&own))
+        return false;
+    for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1) {
+        for (size_t i = 0; i <= own.mask_count; i++) {
+            struct pb_tlb_structure other = own;
+
+            if ((bit & touched) == 0 || !flip_bits(&other, i, bit) ||
+                !look_at(climb, at, &other))
+                continue;
+            better = true;
+            own = climb->alike == NULL ? other : own;
+        }
+    }
+    return better;
+}
+
+/* The index with one parity more is looked at, and so it is with another bit in that. */
+static bool look_at_parity(struct climb *climb, size_t at, const struct pb_tlb_structure *own,
+                           uint64_t mask, uint64_t touched)
+{
+    bool better = false;
+
+    for (uint64_t bit = 0; bit <= touched; bit = bit == 0 ? 1 : bit << 1) {
+        struct pb_tlb_structure other = *own;
+
+        climb->left = PB_TLB_TRIALS;
+        if ((bit & ~touched) == 0 && flip_bits(&other, other.mask_count, mask ^ bit))
+            better |= look_at(climb, at, &other);
+    }
+    return better;
+}
+
+/*
+ * The best parity more, of those that missing pages of one set have in common, or with another bit:
+ * those in which all pages of long strides are alike are not seen so. Else of all of two bits.
+ */
+static bool add_parity(struct climb *climb, size_t at)
+{
+    const struct pb_tlb_structure own = climb->best.items[at].structure;
+    uint64_t touched = pb_tlb_touched_bits(climb->evidence->scans, own.coverage_bytes);
+    uint64_t masks[PB_TLB_PROPOSED_MAX];
+    bool better = false;
+    size_t count = 0;
+
+    if (climb->status == PB_OK)
+        climb->status = pb_tlb_propose_parities(climb->evidence, climb->best.items, at, masks,
+                                                &count, climb->err);
+    for (size_t i = 0; i < count; i++)
+        better |= look_at_parity(climb, at, &own, masks[i], touched);
+    for (uint64_t bit = 1; bit <= touched && !better && own.mask_count > 0; bit <<= 1)
+        if ((bit & touched) != 0)
+            better |= look_at_parity(climb, at, &own, bit, touched & ~(2 * bit - 1));
+    return better;
+}
+
+/*
+ * Where victims are not the least recently used, sets by any parities: one more, or other bits, as
+ * long as that is better. By all chases, of which few tell sets apart.
+ */
+static bool change_parities(struct climb *climb, size_t at)
+{
+    struct climb other = *climb;
+    struct pb_tlb_levels levels = climb->best;
+    struct pb_tlb_structure *structure = &levels.items[at].structure;
+    bool again = structure->is_equal && structure->victims != PB_TLB_LRU &&
+                 name_parities(structure);
+
+    if (again)
+        start(&other, climb->effort, PB_TLB_TRIALS, &levels);
+    while (again && other.status == PB_OK) {
+        again = add_parity(&other, at);
+        other.left = PB_TLB_TRIALS;
+        again = again || change_bits(&other, at);
+        again |= change_ways(&other, at, true);
+    }
+    return take_better(climb, &other);
+}
+
 /*
  * Where loads miss otherwise than predicted, unequal sets that entries come to in turn, past those
  * that are full: from equal ones on, ways of one set more, of another less, or both, as long as
@@ -412,11 +542,7 @@ static bool move_ways(struct climb *climb, size_t at)
             since = again ? 0 : since;
         }
     }
-    climb->status = other.status;
-    if (other.score <= climb->score + 1.0)
-        return false;
-    *climb = other;
-    return true;
+    return take_better(climb, &other);
 }
 
 /*
@@ -562,7 +688,7 @@ static void climb_ways(struct climb *climb, size_t first)
             continue;
         start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 8);
         climb_level(climb, i, true, PB_TLB_TRIALS / 8);
-        if (move_ways(climb, i))
+        if (move_ways(climb, i) || change_parities(climb, i))
             climb_level(climb, i, true, PB_TLB_TRIALS / 8);
     }
     start(climb, effort, PB_TLB_TRIALS / 8, &climb->best);
@@ -866,60 +992,6 @@ static void list_moved_ways(struct climb *climb, size_t at)
     }
 }
 
-/* Bits in which the numbers of entries of a scan differ. */
-static uint64_t touched_bits(const struct pb_tlb_scans *scans, uint64_t coverage_bytes)
-{
-    uint64_t touched = 0;
-
-    for (size_t s = 0; s < scans->count; s++)
-        for (size_t page = 1; page < scans->items[s].page_count; page++)
-            touched |= pb_tlb_entry(&scans->items[s], page, coverage_bytes) ^
-                       pb_tlb_entry(&scans->items[s], 0, coverage_bytes);
-    return touched;
-}
-
-/* Sets in turn as parities, one for each bit. False: they are no power of two. */
-static bool name_parities(struct pb_tlb_structure *structure)
-{
-    while (structure->mask_count < PB_TLB_PARITIES_MAX &&
-           (size_t)1 << structure->mask_count < structure->set_count) {
-        structure->masks[structure->mask_count] = (uint64_t)1 << structure->mask_count;
-        structure->mask_count++;
-    }
-    structure->is_guessed = true;
-    return structure->set_count == (size_t)1 << structure->mask_count;
-}
-
-/*
- * Indexes with another bit in one parity, or with one parity more that has this bit alone. Of bits
- * that are the lowest of a parity it is known where they belong.
- */
-static void list_parities(struct climb *climb, size_t at)
-{
-    struct pb_tlb_structure own = climb->best.items[at].structure;
-    uint64_t touched = touched_bits(climb->evidence->scans, own.coverage_bytes);
-
-    if (own.set_count < 2 || !name_parities(&own))
-        return;
-    for (size_t i = 0; i < own.mask_count; i++)
-        touched &= ~(own.masks[i] & -own.masks[i]);
-    for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1) {
-        for (size_t i = 0; i <= own.mask_count && (bit & touched) != 0; i++) {
-            struct pb_tlb_structure other = own;
-
-            if (i == PB_TLB_PARITIES_MAX)
-                break;
-            other.masks[i] ^= bit;
-            if (i == own.mask_count) {
-                other.masks[other.mask_count++] = bit;
-                other.set_count *= 2;
-                other.ways[0] = (other.ways[0] + 1) / 2;
-            }
-            list(climb, at, &other);
-        }
-    }
-}
-
 enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
                                  const struct pb_tlb_levels *levels, size_t at,
                                  struct pb_tlb_ranking *ranking, struct pb_error *err)
@@ -941,7 +1013,7 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     change_shape(&climb, at);
     if (own->is_equal && own->victims != PB_TLB_LRU) {
         drop_parity(&climb, at);
-        list_parities(&climb, at);
+        change_bits(&climb, at);
     }
     start(&climb, ways, 1, levels);
     if (own->is_equal)

@@ -262,6 +262,17 @@ static void drop(const struct pb_geometry *l2, struct pb_tlb_scan *scan, uint32_
     }
 }
 
+uint64_t pb_tlb_touched_bits(const struct pb_tlb_scans *scans, uint64_t coverage_bytes)
+{
+    uint64_t touched = 0;
+
+    for (size_t s = 0; s < scans->count; s++)
+        for (size_t page = 1; page < scans->items[s].page_count; page++)
+            touched |= pb_tlb_entry(&scans->items[s], page, coverage_bytes) ^
+                       pb_tlb_entry(&scans->items[s], 0, coverage_bytes);
+    return touched;
+}
+
 enum pb_status pb_tlb_drop_conflicts(struct pb_tlb_scans *scans,
                                      const struct pb_parameters *parameters, struct pb_error *err)
 {

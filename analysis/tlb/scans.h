@@ -58,6 +58,9 @@ static inline uint64_t pb_tlb_entry(const struct pb_tlb_scan *scan, size_t page,
                : address / coverage_bytes;
 }
 
+/* Bits in which the numbers of entries of a scan differ, in any of them. */
+uint64_t pb_tlb_touched_bits(const struct pb_tlb_scans *scans, uint64_t coverage_bytes);
+
 /* Passes before the one that is recorded: two where it is recorded whole, else one. */
 static inline size_t pb_tlb_warm_passes(const struct pb_tlb_scan *scan, size_t chase)
 {
