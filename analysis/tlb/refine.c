@@ -15,8 +15,8 @@ enum { STEPS_OF_TREES = 4, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
 /* Steps of ways are one and such a part of them. */
 enum { NEAR_STEPS = 16, FAR_STEPS = 4 };
 
-/* Of more equal sets it is not listed whether they may be unequal. */
-enum { SETS_UNEQUAL = 8 };
+/* Of more equal sets it is not listed whether they may be unequal; one set may be so many. */
+enum { SETS_UNEQUAL = 8, SETS_OF_ONE = 4 };
 
 /* How closely it is looked from afar, and at all chases. */
 static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 0, 0},
@@ -393,6 +393,24 @@ static bool fits(struct climb *climb, size_t at)
     return climb->status != PB_OK || pb_tlb_misfit(&levels.fits[at]) <= PB_TLB_SETTLED;
 }
 
+/*
+ * May other sets be what the level lacks? Then it is known which loads come to it, and these do
+ * what is sure; how often a load misses that may do either depends on the sets.
+ */
+static bool may_lack_sets(struct climb *climb, size_t at)
+{
+    struct pb_tlb_levels levels = climb->best;
+    const struct pb_tlb_fit *fit = &levels.fits[at];
+
+    if (climb->status == PB_OK)
+        climb->status = check(climb->evidence, &levels, climb->err);
+    for (size_t i = 0; i < at && climb->status == PB_OK; i++)
+        if (pb_tlb_misfit(&levels.fits[i]) > PB_TLB_MISFIT_MOST)
+            return false;
+    return climb->status == PB_OK &&
+           fit->unexplained <= PB_TLB_AGAINST * PB_TLB_MISFIT_MOST * fmax(fit->leading, 1.0);
+}
+
 /* Sets in turn as parities, one for each bit. False: they are no power of two. */
 static bool name_parities(struct pb_tlb_structure *structure)
 {
@@ -449,42 +467,39 @@ static bool change_bits(struct climb *climb, size_t at)
     return better;
 }
 
-/* The index with one parity more is looked at, and so it is with another bit in that. */
+/* The index with one parity more. */
 static bool look_at_parity(struct climb *climb, size_t at, const struct pb_tlb_structure *own,
-                           uint64_t mask, uint64_t touched)
+                           uint64_t mask)
 {
-    bool better = false;
+    struct pb_tlb_structure other = *own;
 
-    for (uint64_t bit = 0; bit <= touched; bit = bit == 0 ? 1 : bit << 1) {
-        struct pb_tlb_structure other = *own;
-
-        climb->left = PB_TLB_TRIALS;
-        if ((bit & ~touched) == 0 && flip_bits(&other, other.mask_count, mask ^ bit))
-            better |= look_at(climb, at, &other);
-    }
-    return better;
+    climb->left = PB_TLB_TRIALS;
+    return flip_bits(&other, other.mask_count, mask) && look_at(climb, at, &other);
 }
 
 /*
  * The best parity more, of those that missing pages of one set have in common, or with another bit:
- * those in which all pages of long strides are alike are not seen so. Else of all of two bits.
+ * those in which all pages of long strides are alike are not seen so. Else of the simplest, where
+ * there are sets.
  */
 static bool add_parity(struct climb *climb, size_t at)
 {
     const struct pb_tlb_structure own = climb->best.items[at].structure;
     uint64_t touched = pb_tlb_touched_bits(climb->evidence->scans, own.coverage_bytes);
-    uint64_t masks[PB_TLB_PROPOSED_MAX];
+    struct pb_tlb_parities parities = {.sure_count = 0};
     bool better = false;
-    size_t count = 0;
 
     if (climb->status == PB_OK)
-        climb->status = pb_tlb_propose_parities(climb->evidence, climb->best.items, at, masks,
-                                                &count, climb->err);
-    for (size_t i = 0; i < count; i++)
-        better |= look_at_parity(climb, at, &own, masks[i], touched);
-    for (uint64_t bit = 1; bit <= touched && !better && own.mask_count > 0; bit <<= 1)
-        if ((bit & touched) != 0)
-            better |= look_at_parity(climb, at, &own, bit, touched & ~(2 * bit - 1));
+        climb->status = pb_tlb_propose_parities(climb->evidence, climb->best.items, at, &parities,
+                                                climb->err);
+    for (size_t i = 0; i < parities.sure_count; i++) {
+        better |= look_at_parity(climb, at, &own, parities.sure[i]);
+        for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1)
+            better |=
+                (bit & touched) != 0 && look_at_parity(climb, at, &own, parities.sure[i] ^ bit);
+    }
+    for (size_t i = 0; i < parities.simple_count && own.mask_count > 0 && !better; i++)
+        better |= look_at_parity(climb, at, &own, parities.simple[i]);
     return better;
 }
 
@@ -498,7 +513,7 @@ static bool change_parities(struct climb *climb, size_t at)
     struct pb_tlb_levels levels = climb->best;
     struct pb_tlb_structure *structure = &levels.items[at].structure;
     bool again = structure->is_equal && structure->victims != PB_TLB_LRU &&
-                 name_parities(structure);
+                 name_parities(structure) && may_lack_sets(climb, at);
 
     if (again)
         start(&other, climb->effort, PB_TLB_TRIALS, &levels);
@@ -511,38 +526,59 @@ static bool change_parities(struct climb *climb, size_t at)
     return take_better(climb, &other);
 }
 
-/*
- * Where loads miss otherwise than predicted, unequal sets that entries come to in turn, past those
- * that are full: from equal ones on, ways of one set more, of another less, or both, as long as
- * that is better. By all chases, since few leave the order open in which sets overflow.
- */
-static bool move_ways(struct climb *climb, size_t at)
+/* Ways of one set more, of another less, or both, as long as that is better. */
+static void climb_moves(struct climb *climb, size_t at)
 {
-    const struct pb_tlb_structure *from = &climb->best.items[at].structure;
-    const size_t sets = from->set_count, pairs = (sets + 1) * (sets + 1);
-    struct climb other = *climb;
-    struct pb_tlb_levels levels = climb->best;
+    const size_t sets = climb->best.items[at].structure.set_count, pairs = (sets + 1) * (sets + 1);
     size_t since = 0;
 
-    if (from->victims != PB_TLB_LRU || from->mask_count > 0 || sets < 2 ||
-        sets > PB_TLB_SETS_IN_TURN || !pb_tlb_deal(&levels.items[at].structure) || fits(climb, at))
-        return false;
-    start(&other, climb->effort, PB_TLB_TRIALS, &levels);
     for (size_t k = 0; since < 2 * pairs; k = (k + 1) % (2 * pairs)) {
         size_t less = k / 2 / (sets + 1), more = k / 2 % (sets + 1);
         bool again = less != more;
 
         since++;
         while (again) {
-            struct pb_tlb_level level = other.best.items[at];
+            struct pb_tlb_level level = climb->best.items[at];
 
-            other.left = PB_TLB_TRIALS;
+            climb->left = PB_TLB_TRIALS;
             again = pb_tlb_move_ways(&level.structure, less, more, 1 + k % 2) &&
-                    try_level(&other, at, level);
+                    try_level(climb, at, level);
             since = again ? 0 : since;
         }
     }
-    return take_better(climb, &other);
+}
+
+/*
+ * Where loads miss otherwise than predicted, unequal sets that entries come to in turn, past those
+ * that are full: from equal ones on, one set from few. By all chases, since few leave the order
+ * open in which sets overflow.
+ */
+static bool move_ways(struct climb *climb, size_t at)
+{
+    const struct pb_tlb_structure from = climb->best.items[at].structure;
+    size_t least = from.set_count > 1 ? from.set_count : 2;
+    size_t most = from.set_count > 1 ? from.set_count : SETS_OF_ONE;
+    bool better = false;
+
+    if (from.victims != PB_TLB_LRU || from.mask_count > 0 ||
+        from.set_count > PB_TLB_SETS_IN_TURN || fits(climb, at))
+        return false;
+    for (size_t sets = least; sets <= most; sets++) {
+        struct climb other = *climb;
+        struct pb_tlb_levels levels = climb->best;
+        struct pb_tlb_structure *structure = &levels.items[at].structure;
+
+        *structure = from;
+        structure->set_count = sets;
+        if (from.set_count == 1)
+            structure->ways[0] = (uint32_t)((from.ways[0] + sets - 1) / sets);
+        if (!pb_tlb_deal(structure))
+            continue;
+        start(&other, climb->effort, PB_TLB_TRIALS, &levels);
+        climb_moves(&other, at);
+        better |= take_better(climb, &other);
+    }
+    return better;
 }
 
 /*
@@ -684,8 +720,8 @@ static void climb_ways(struct climb *climb, size_t first)
     const struct pb_tlb_effort effort = climb->effort;
 
     for (size_t i = first; i < climb->best.count; i++) {
-        if (i == 0 && climb->best.items[i].structure.victims == PB_TLB_LRU) /* it is sure */
-            continue;
+        if (i == 0 && climb->best.items[i].structure.victims == PB_TLB_LRU && fits(climb, i))
+            continue; /* it is sure */
         start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 8);
         climb_level(climb, i, true, PB_TLB_TRIALS / 8);
         if (move_ways(climb, i) || change_parities(climb, i))

@@ -145,14 +145,14 @@ static void add_chase(struct spectrum *spectrum)
     }
 }
 
-/* The surest parities that may not be chance, none the sum of others. Returns how many. */
-static size_t choose(const struct spectrum *spectrum, uint64_t masks_out[PB_TLB_PROPOSED_MAX])
+/* The surest parities that may not be chance, none the sum of others. */
+static void list_sure(const struct spectrum *spectrum, struct pb_tlb_parities *parities)
 {
     double least = PB_SIGMAS * sqrt(2.0 * (double)spectrum->sets);
     struct pb_gf2_span chosen = {.rank = 0};
     size_t best = 1;
 
-    while (best != 0 && chosen.rank < PB_TLB_PROPOSED_MAX) {
+    while (best != 0 && parities->sure_count < PB_TLB_PROPOSED_MAX) {
         double most = least;
 
         best = 0;
@@ -163,16 +163,24 @@ static size_t choose(const struct spectrum *spectrum, uint64_t masks_out[PB_TLB_
             best = mask;
             most = spectrum->power[mask];
         }
-        masks_out[chosen.rank] = mask_of(spectrum, best);
-        pb_gf2_add(&chosen, best);
+        if (pb_gf2_add(&chosen, best))
+            parities->sure[parities->sure_count++] = mask_of(spectrum, best);
     }
-    return chosen.rank;
+}
+
+/* Those of the fewest bits. */
+static void list_simple(const struct spectrum *spectrum, struct pb_tlb_parities *parities)
+{
+    for (int bits = 1; bits <= (int)spectrum->bit_count; bits++)
+        for (size_t mask = 1;
+             mask < spectrum->size && parities->simple_count < PB_TLB_SIMPLE_MAX; mask++)
+            if ((mask & ~spectrum->varied) == 0 && __builtin_popcountll(mask) == bits)
+                parities->simple[parities->simple_count++] = mask_of(spectrum, mask);
 }
 
 enum pb_status pb_tlb_propose_parities(const struct pb_tlb_evidence *evidence,
                                        const struct pb_tlb_level *levels, size_t at,
-                                       uint64_t masks_out[PB_TLB_PROPOSED_MAX], size_t *count_out,
-                                       struct pb_error *err)
+                                       struct pb_tlb_parities *parities_out, struct pb_error *err)
 {
     const struct pb_tlb_scans *scans = evidence->scans;
     struct spectrum spectrum = {.index = &levels[at].structure};
@@ -180,7 +188,7 @@ enum pb_status pb_tlb_propose_parities(const struct pb_tlb_evidence *evidence,
     size_t places = 0;
     enum pb_status status;
 
-    *count_out = 0;
+    parities_out->sure_count = parities_out->simple_count = 0;
     if (!evidence->is_uniform)
         return PB_OK;
     for (size_t i = 0; i < at; i++)
@@ -201,7 +209,10 @@ enum pb_status pb_tlb_propose_parities(const struct pb_tlb_evidence *evidence,
             add_chase(&spectrum);
         }
     }
-    *count_out = status == PB_OK ? choose(&spectrum, masks_out) : 0;
+    if (status == PB_OK) {
+        list_sure(&spectrum, parities_out);
+        list_simple(&spectrum, parities_out);
+    }
     pb_room_clear(&spectrum.room);
     return status;
 }

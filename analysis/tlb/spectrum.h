@@ -12,19 +12,26 @@
 
 #include "analysis/tlb/structure.h"
 
-enum { PB_TLB_PROPOSED_MAX = 8 };
+enum { PB_TLB_PROPOSED_MAX = 8, PB_TLB_SIMPLE_MAX = 128 };
+
+/* Parities that a level's index may have besides its own. */
+struct pb_tlb_parities {
+    uint64_t sure[PB_TLB_PROPOSED_MAX]; /* that misses have in common, the surest first; */
+    size_t sure_count;                  /* so many, none the sum of others */
+    uint64_t simple[PB_TLB_SIMPLE_MAX]; /* of the fewest bits that vary while some entries miss, */
+    size_t simple_count;                /* so many */
+};
 
 /*
- * Parities that the level's index, of parities or none, may have besides its own, the surest first.
  * None where lines take different times.
  *
- * levels[at]  its structure and penalty, and the penalties of those before it
+ * levels[at]  its structure, whose index is of parities or none, and its penalty; and the
+ *             penalties of those before it
  *
  * PB_NO_MEMORY
  */
 enum pb_status pb_tlb_propose_parities(const struct pb_tlb_evidence *evidence,
                                        const struct pb_tlb_level *levels, size_t at,
-                                       uint64_t masks_out[PB_TLB_PROPOSED_MAX], size_t *count_out,
-                                       struct pb_error *err);
+                                       struct pb_tlb_parities *parities_out, struct pb_error *err);
 
 #endif
