@@ -255,10 +255,11 @@ static void widen_textures(const struct pb_parameters *parameters)
 
 /*
  * Of more than the cache may hold a few lines may miss in no recorded pass, by random victims. Sets
- * that are known tell which passes those are.
+ * that are known tell which passes those are; else the onset may be as low as the size, and where
+ * it is lower than what surely fits, all that missed sooner did so by spikes.
  */
-static struct pb_estimate no_more_than_fits(const struct pb_case *at, bool are_sets_known,
-                                            struct pb_estimate onset)
+static struct pb_estimate within_size(const struct pb_case *at, bool are_sets_known,
+                                      struct pb_estimate onset)
 {
     const struct pb_parameter *size = pb_parameters_find(at->parameters, "l1", "size_bytes");
 
@@ -268,6 +269,10 @@ static struct pb_estimate no_more_than_fits(const struct pb_case *at, bool are_s
     onset.low = fmin(onset.low, onset.value);
     if (!are_sets_known)
         onset.low = fmin(onset.low, size->numbers[0].low);
+    if (!are_sets_known && onset.value < size->numbers[0].low) {
+        onset.value = size->numbers[0].low;
+        onset.high = fmax(onset.high, size->numbers[0].high);
+    }
     return onset;
 }
 
@@ -275,7 +280,7 @@ static void state_onset(const struct pb_case *at, const struct view *view, size_
                         const struct pb_estimate *onset)
 {
     struct pb_parameter *answer = pb_case_answer(at, "first_miss_bytes");
-    struct pb_estimate bytes = no_more_than_fits(at, view->is_known, *onset);
+    struct pb_estimate bytes = within_size(at, view->is_known, *onset);
 
     if (view->is_known && view->chases > 0)
         pb_parameter_set_number(answer, bytes, confidence_of(view),
