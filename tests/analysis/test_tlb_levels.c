@@ -249,6 +249,30 @@ static void test_levels__random_victims_of_sets_of_small_entries_are_found(void 
     assert_two_levels(&profile, tlb_level(64 * kib, 20, 1, (const uint32_t[]){16}), second);
 }
 
+/* Sets by parities of several bits, which no number of sets in turn comes near. */
+static void test_levels__hashed_sets_with_random_victims_are_counted(void **state)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    static const uint64_t masks[] = {1, 18, 36, 8}; /* of entry numbers */
+    enum { SETS = 16, WAYS = 4 };
+    struct blind_profile profile = tlb_device();
+    struct blind_tlb *second = &profile.tlbs[1];
+    struct pb_parameters parameters = {0};
+
+    (void)state;
+    profile.tlbs[0] = tlb_level(2 * mib, 20, 1, (const uint32_t[]){16});
+    *second = tlb_level(32 * mib, 60, 1, (const uint32_t[]){WAYS});
+    second->sets = SETS;
+    second->policy = "random";
+    for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++)
+        second->masks[second->mask_count++] = masks[i] * second->span_bytes;
+    selected_infer_profile(&profile, tlb_tests, &parameters);
+    assert_number(&parameters, "tlb_l2", "entry_count", SETS * WAYS, 0.0);
+    assert_number(&parameters, "tlb_l2", "set_count", SETS, 0.0);
+    assert_number(&parameters, "tlb_l2", "way_counts", WAYS, 0.0);
+    pb_parameters_clear(&parameters);
+}
+
 /* What hits the first level now and then does not come to the second, which keeps others then. */
 static void test_levels__lru_behind_random_victims_is_found(void **state)
 {
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_levels__misses_that_hang_together_weigh_little),
         cmocka_unit_test(test_levels__unequal_sets_must_be_likelier_than_equal_ones),
         cmocka_unit_test(test_levels__random_victims_of_sets_of_small_entries_are_found),
+        cmocka_unit_test(test_levels__hashed_sets_with_random_victims_are_counted),
         cmocka_unit_test(test_levels__lru_behind_random_victims_is_found),
         cmocka_unit_test(test_levels__unequal_sets_behind_unequal_ones_are_found),
         cmocka_unit_test(test_levels__a_penalty_next_to_a_cache_step_is_stated),

@@ -389,6 +389,9 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20002885          one set of 17 entries, which unequal sets of 16 and 1 imitate
  * 20002872          a line more than fits, of which random victims show no miss in the passes
  * 9900946           a third cache that answers a third of L2's misses
+ * 20002844          hashed sets with random victims, of which few were found
+ * 20003067          sets of 8 and 9 entries, found as one of 18
+ * 21001002          passes that miss by spikes in less than surely fits
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -509,6 +512,9 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {20002885, {"tlb_l2."}},
         {20002872, {"l1."}},
         {9900946, {"l2."}},
+        {20002844, {"tlb_"}},
+        {20003067, {"tlb_l1."}},
+        {21001002, {"l1."}},
     };
 
     (void)state;
