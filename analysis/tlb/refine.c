@@ -457,8 +457,7 @@ static bool change_bits(struct climb *climb, size_t at)
         for (size_t i = 0; i <= own.mask_count; i++) {
             struct pb_tlb_structure other = own;
 
-            if ((bit & touched) == 0 || !flip_bits(&other, i, bit) ||
-                !look_at(climb, at, &other))
+            if ((bit & touched) == 0 || !flip_bits(&other, i, bit) || !look_at(climb, at, &other))
                 continue;
             better = true;
             own = climb->alike == NULL ? other : own;
@@ -490,8 +489,8 @@ static bool add_parity(struct climb *climb, size_t at)
     bool better = false;
 
     if (climb->status == PB_OK)
-        climb->status = pb_tlb_propose_parities(climb->evidence, climb->best.items, at, &parities,
-                                                climb->err);
+        climb->status =
+            pb_tlb_propose_parities(climb->evidence, climb->best.items, at, &parities, climb->err);
     for (size_t i = 0; i < parities.sure_count; i++) {
         better |= look_at_parity(climb, at, &own, parities.sure[i]);
         for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1)
@@ -560,8 +559,8 @@ static bool move_ways(struct climb *climb, size_t at)
     size_t most = from.set_count > 1 ? from.set_count : SETS_OF_ONE;
     bool better = false;
 
-    if (from.victims != PB_TLB_LRU || from.mask_count > 0 ||
-        from.set_count > PB_TLB_SETS_IN_TURN || fits(climb, at))
+    if (from.victims != PB_TLB_LRU || from.mask_count > 0 || from.set_count > PB_TLB_SETS_IN_TURN ||
+        fits(climb, at))
         return false;
     for (size_t sets = least; sets <= most; sets++) {
         struct climb other = *climb;

@@ -13,7 +13,7 @@ enum { BITS_MAX = 14 }; /* of entry numbers that are told apart */
 
 /* An entry that a chase looks up in the level. */
 struct lookup {
-    uint32_t set; /* of the index that is known, */
+    uint32_t set;    /* of the index that is known, */
     uint32_t in_set; /* and its number there: the free bits */
     bool is_missed;
 };
@@ -172,8 +172,8 @@ static void list_sure(const struct spectrum *spectrum, struct pb_tlb_parities *p
 static void list_simple(const struct spectrum *spectrum, struct pb_tlb_parities *parities)
 {
     for (int bits = 1; bits <= (int)spectrum->bit_count; bits++)
-        for (size_t mask = 1;
-             mask < spectrum->size && parities->simple_count < PB_TLB_SIMPLE_MAX; mask++)
+        for (size_t mask = 1; mask < spectrum->size && parities->simple_count < PB_TLB_SIMPLE_MAX;
+             mask++)
             if ((mask & ~spectrum->varied) == 0 && __builtin_popcountll(mask) == bits)
                 parities->simple[parities->simple_count++] = mask_of(spectrum, mask);
 }

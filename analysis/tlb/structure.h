@@ -36,7 +36,7 @@ struct pb_tlb_structure {
     bool is_guessed;                     /* other parities predict as much */
     uint32_t entry_count; /* or where sets have unequal ways, set_at[its rest by these] */
     uint8_t set_at[PB_TLB_UNEQUAL_MAX];
-    enum pb_tlb_victims victims; /* not LRU: is_equal, and sets are the entry number modulo them */
+    enum pb_tlb_victims victims; /* not LRU: is_equal */
     bool is_equal;               /* all sets have ways[0] */
     bool is_even; /* entries come to the sets in turn as chases load them: any index that spreads
                      them evenly; it is compared, and never stated */
