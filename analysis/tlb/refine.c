@@ -478,8 +478,7 @@ static bool look_at_parity(struct climb *climb, size_t at, const struct pb_tlb_s
 
 /*
  * The best parity more, of those that missing pages of one set have in common, or with another bit:
- * those in which all pages of long strides are alike are not seen so. Else of the simplest, where
- * there are sets.
+ * those in which all pages of long strides are alike are not seen so. Else of the simplest.
  */
 static bool add_parity(struct climb *climb, size_t at)
 {
@@ -497,7 +496,7 @@ static bool add_parity(struct climb *climb, size_t at)
             better |=
                 (bit & touched) != 0 && look_at_parity(climb, at, &own, parities.sure[i] ^ bit);
     }
-    for (size_t i = 0; i < parities.simple_count && own.mask_count > 0 && !better; i++)
+    for (size_t i = 0; i < parities.simple_count && !better; i++)
         better |= look_at_parity(climb, at, &own, parities.simple[i]);
     return better;
 }
