@@ -433,9 +433,9 @@ static bool flip_bits(struct pb_tlb_structure *structure, size_t i, uint64_t bit
 
     if (i == PB_TLB_PARITIES_MAX)
         return false;
-    if (i < count)
+    if (i < count) {
         structure->masks[i] ^= bits;
-    else {
+    } else {
         structure->masks[count++] = bits;
         structure->set_count *= 2;
         structure->ways[0] = (structure->ways[0] + 1) / 2;
