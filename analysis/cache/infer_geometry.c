@@ -528,6 +528,17 @@ static bool are_most_passes_full(const struct scene *scene, uint64_t sets)
 }
 
 /*
+ * Of an overfull set some line misses, whatever its policy. Do so few as predicted that some sets
+ * have more ways than the others?
+ */
+static bool lacks_misses(const struct scene *scene)
+{
+    const struct pb_geometry_fit *fit = &scene->hypotheses.items[0].conflicts;
+
+    return (double)fit->lacking > (1.0 - PB_MOST) * (double)fit->conflicts;
+}
+
+/*
  * Does the best hypothesis explain what misses, and are the added lines' conflicts seen? A cache
  * that is too small explains any sweep. One set explains anything that misses, and sets that no
  * added line overfills show nothing of their index.
@@ -548,7 +559,7 @@ static bool is_explained(const struct scene *scene, size_t *explained_out, size_
         pb_hypotheses_share(&scene->hypotheses, sets_of, 0) >= PB_POSSIBLE_SHARE)
         return false;
     if ((double)*explained_out < PB_MOST * (double)*all_out ||
-        (double)in_conflicts < PB_MOST * (double)best->conflicts.conflicts)
+        (double)in_conflicts < PB_MOST * (double)best->conflicts.conflicts || lacks_misses(scene))
         return false;
     return best->geometry.ways <= PB_CACHE_WAYS_MOST ||
            are_most_passes_full(scene, best->geometry.sets);
@@ -568,13 +579,28 @@ static uint64_t stride_of_sweep(const struct pb_recording *capacity)
     return stride;
 }
 
+/* Does one line more than fits often miss nothing? Misses elsewhere are spikes. */
+static bool has_larger_sets(const struct scene *scene)
+{
+    size_t without = 0;
+
+    for (size_t i = 0; i < scene->chases.count; i++) {
+        const struct pb_cache_chase *chase = &scene->chases.items[i];
+
+        without += chase->kind == PB_CHASE_CONFLICT && chase->misses == 0 && !chase->added_missed;
+    }
+    return (double)without > (1.0 - PB_MOST) * (double)scene->chases.of_kind[PB_CHASE_CONFLICT] ||
+           (scene->hypotheses.count > 0 && lacks_misses(scene));
+}
+
 /*
- * What the sweep alone says of the size, where no sets are known. Loads further apart than a line
- * is long leave lines out, and their footprint says how much fits only where the others' sets stay
- * empty: by how much, the least line bounds. What runs ahead of a load hides misses: the first ones
- * of sets that hold less, and the growth of their number before all lines miss, which with twice
- * the size every set has at the latest. Cold passes show it, whether or not a test of its own could
- * say how far it runs.
+ * What the sweep alone says of the size, where no sets are known. The largest footprint without
+ * misses is that of the smallest sets: where lines more than that miss nothing, others have more
+ * ways, at most until all lines miss. Loads further apart than a line is long leave lines out, and
+ * their footprint says how much fits only where the others' sets stay empty: by how much, the least
+ * line bounds. What runs ahead of a load hides misses: the first ones of sets that hold less, and
+ * the growth of their number before all lines miss, which with twice the size every set has at the
+ * latest. Cold passes show it, whether or not a test of its own could say how far it runs.
  */
 static void bound_sizes(const struct pb_case *at, const struct scene *scene)
 {
@@ -593,6 +619,11 @@ static void bound_sizes(const struct pb_case *at, const struct scene *scene)
             widen(at, names[i], bytes->numbers[0].low * least / stride, 0.0,
                   "less where lines are shorter than the sweep's stride");
     }
+    if (has_larger_sets(scene))
+        widen(at, "size_bytes", INFINITY,
+              fmax(pb_parameters_number(at->parameters, memory, "full_miss_bytes"),
+                   2.0 * pb_parameters_number(at->parameters, memory, "size_bytes")),
+              "more where sets have more ways than the first one that overflows");
     if (scene->fetch.prefetch_bytes == 0)
         return;
     if (scene->hypotheses.count > 0 && pb_geometry_bytes(&scene->hypotheses.items[0].geometry) > 0)

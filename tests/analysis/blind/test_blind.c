@@ -392,6 +392,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20002844          hashed sets with random victims, of which few were found
  * 20003067          sets of 8 and 9 entries, found as one of 18
  * 21001002          passes that miss by spikes in less than surely fits
+ * 21001001          sets of unequal ways, of which the first ones that overflow are no size
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -515,6 +516,7 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {20002844, {"tlb_"}},
         {20003067, {"tlb_l1."}},
         {21001002, {"l1."}},
+        {21001001, {"l1.", "readonly.", "texture."}},
     };
 
     (void)state;
