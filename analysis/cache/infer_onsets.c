@@ -233,8 +233,8 @@ static bool says_l1(const struct pb_parameters *parameters, const char *memory, 
     return word != NULL && word->kind == PB_VALUE_WORD && strstr(word->word, "l1") != NULL;
 }
 
-/* Textures in L1's store: nothing but other lines there keeps them from all of it. */
-static void widen_textures(const struct pb_parameters *parameters)
+/* Textures in L1's store: nothing but other lines there keeps them from all of it, and no more. */
+static void bound_textures(const struct pb_parameters *parameters)
 {
     const struct pb_parameter *store = pb_parameters_find(parameters, "l1", "size_bytes");
     struct pb_parameter *size = pb_parameters_find(parameters, "texture", "size_bytes");
@@ -243,7 +243,8 @@ static void widen_textures(const struct pb_parameters *parameters)
     if (!says_l1(parameters, "texture", "shares_capacity_with") ||
         says_l1(parameters, "texture", "same_cache_as") || store == NULL || size == NULL ||
         store->kind != PB_VALUE_NUMBER || size->kind != PB_VALUE_NUMBER ||
-        store->numbers[0].high <= size->numbers[0].high)
+        store->numbers[0].high < size->numbers[0].value ||
+        store->numbers[0].high == size->numbers[0].high)
         return;
     bytes = size->numbers[0];
     bytes.high = store->numbers[0].high;
@@ -323,6 +324,6 @@ enum pb_status pb_infer_onsets(const struct pb_case *at, struct pb_error *err)
     if (store > 0 && shared)
         override_size(at, "readonly", &view, &onset, (double)store);
     state_onset(at, &view, starts, &onset);
-    widen_textures(at->parameters);
+    bound_textures(at->parameters);
     return PB_OK;
 }
