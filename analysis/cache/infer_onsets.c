@@ -257,7 +257,7 @@ static void bound_textures(const struct pb_parameters *parameters)
 /*
  * Of more than the cache may hold a few lines may miss in no recorded pass, by random victims. Sets
  * that are known tell which passes those are; else the onset may be as low as the size, and where
- * it is lower than what surely fits, all that missed sooner did so by spikes.
+ * it is lower than what surely fits, what missed sooner may have done so by spikes.
  */
 static struct pb_estimate within_size(const struct pb_case *at, bool are_sets_known,
                                       struct pb_estimate onset)
@@ -270,10 +270,8 @@ static struct pb_estimate within_size(const struct pb_case *at, bool are_sets_kn
     onset.low = fmin(onset.low, onset.value);
     if (!are_sets_known)
         onset.low = fmin(onset.low, size->numbers[0].low);
-    if (!are_sets_known && onset.value < size->numbers[0].low) {
-        onset.value = size->numbers[0].low;
+    if (!are_sets_known && onset.value < size->numbers[0].low)
         onset.high = fmax(onset.high, size->numbers[0].high);
-    }
     return onset;
 }
 
