@@ -579,7 +579,7 @@ static uint64_t stride_of_sweep(const struct pb_recording *capacity)
     return stride;
 }
 
-/* Does one line more than fits often miss nothing? Misses elsewhere are spikes. */
+/* Does one line more than fits often miss nothing, or where spikes hide that, not in its set? */
 static bool has_larger_sets(const struct scene *scene)
 {
     size_t without = 0;
