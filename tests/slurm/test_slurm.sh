@@ -14,7 +14,7 @@ jobs=$3
 case_name=$4
 . "$(dirname "$0")/../shell.sh"
 export PLUMB_BIN="$bin"
-evidence="$evidence shared/*.log ./*.log"
+evidence="$evidence job.txt shared/*.log ./*.log"
 
 # submit SBATCH-OPTIONS... -- OPTIONS-OF-PLUMB-RUN...: the fleet job; its number is $job.
 submit() {
@@ -211,13 +211,15 @@ requeued_job_measures_only_what_is_missing() {
     scontrol requeue "$job"
     await may_start_again
     ends 0
+    ! heard 'plumb-merge: .* is being written by' || fail "put together before the run had ended"
     [ "$(grep -c ' global_copy ok ' "$log")" -eq 8 ] || fail "a test was measured twice"
     all_eight "$file"
 }
 
-# Slurm lets a requeued job wait for two minutes, unless it is configured otherwise.
+# Slurm lets a requeued job wait for two minutes, unless it is configured otherwise. Not at once: its
+# credentials count in seconds, and a node refuses one of the second in which it revoked the last.
 may_start_again() {
-    [ "$(state)" = PENDING ] && scontrol update JobId="$job" StartTime=now 2>/dev/null
+    [ "$(state)" = PENDING ] && sleep 1.1 && scontrol update JobId="$job" StartTime=now 2>/dev/null
 }
 
 # The batch node is cut off with rank 0 on it. Slurm starts the job again elsewhere while the old
