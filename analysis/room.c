@@ -9,12 +9,15 @@ struct pb_room_part {
     _Alignas(max_align_t) unsigned char bytes[];
 };
 
-void *pb_room_array(struct pb_room *room, size_t count, size_t size)
+static void *add_part(struct pb_room *room, size_t count, size_t size, bool is_scratch)
 {
     struct pb_room_part *part = NULL;
 
-    if (count <= (SIZE_MAX - sizeof(*part)) / size)
-        part = calloc(1, sizeof(*part) + count * size);
+    if (count <= (SIZE_MAX - sizeof(*part)) / size) {
+        size_t bytes = sizeof(*part) + count * size;
+
+        part = is_scratch ? malloc(bytes) : calloc(1, bytes);
+    }
     if (part == NULL) {
         room->is_out = true;
         return NULL;
@@ -22,6 +25,16 @@ void *pb_room_array(struct pb_room *room, size_t count, size_t size)
     part->next = room->parts;
     room->parts = part;
     return part->bytes;
+}
+
+void *pb_room_array(struct pb_room *room, size_t count, size_t size)
+{
+    return add_part(room, count, size, false);
+}
+
+void *pb_room_scratch(struct pb_room *room, size_t count, size_t size)
+{
+    return add_part(room, count, size, true);
 }
 
 enum pb_status pb_room_status(const struct pb_room *room, struct pb_error *err)

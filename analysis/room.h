@@ -18,9 +18,14 @@ struct pb_room {
 /* An array of zeros; NULL where memory is out. */
 void *pb_room_array(struct pb_room *room, size_t count, size_t size);
 
+/* The same of what its user writes before it reads it: nothing is set to zero. */
+void *pb_room_scratch(struct pb_room *room, size_t count, size_t size);
+
 /* The array that a pointer is to point to, of so many of what it points to. */
 #define PB_ROOM_ARRAY(room, pointer, count)                                                        \
     ((pointer) = pb_room_array((room), (count), sizeof(*(pointer))))
+#define PB_ROOM_SCRATCH(room, pointer, count)                                                      \
+    ((pointer) = pb_room_scratch((room), (count), sizeof(*(pointer))))
 
 /* PB_NO_MEMORY where any array could not be had: none is to be used then. */
 enum pb_status pb_room_status(const struct pb_room *room, struct pb_error *err);

@@ -103,28 +103,28 @@ static void open_stage(struct pb_tlb_prediction *prediction, struct pb_tlb_stage
     if (has_random_victims(stage)) /* ways of sets that overflow: fewer than pages */
         cells = REPEATS_MIN * pages < loads ? loads : REPEATS_MIN * pages;
     PB_ROOM_ARRAY(room, stage->begin, sets);
-    PB_ROOM_ARRAY(room, stage->trees, has_tree(stage) ? 2 * stage->leaves * sets : 1);
-    PB_ROOM_ARRAY(room, stage->way, pages);
-    PB_ROOM_ARRAY(room, stage->present, pages);
-    PB_ROOM_ARRAY(room, stage->held, cells);
-    PB_ROOM_ARRAY(room, stage->filled, has_random_victims(stage) ? cells : sets);
-    PB_ROOM_ARRAY(room, stage->older, pages);
-    PB_ROOM_ARRAY(room, stage->newer, pages);
-    PB_ROOM_ARRAY(room, stage->oldest, sets);
-    PB_ROOM_ARRAY(room, stage->newest, sets);
-    PB_ROOM_ARRAY(room, stage->first, pages);
-    PB_ROOM_ARRAY(room, stage->entry, pages);
-    PB_ROOM_ARRAY(room, stage->set, pages);
-    PB_ROOM_ARRAY(room, stage->outcome, pages);
-    PB_ROOM_ARRAY(room, stage->leads, pages);
-    PB_ROOM_ARRAY(room, stage->cold, sets);
-    PB_ROOM_ARRAY(room, stage->looked_up, sets);
-    PB_ROOM_ARRAY(room, stage->is_mixed, sets);
-    PB_ROOM_ARRAY(room, stage->of_set, sets);
-    PB_ROOM_ARRAY(room, stage->drawn, sets <= places ? sets : 1);
-    PB_ROOM_ARRAY(room, stage->reached, places);
-    PB_ROOM_ARRAY(room, stage->missed, places);
-    PB_ROOM_ARRAY(room, stage->rank, pages);
+    PB_ROOM_SCRATCH(room, stage->trees, has_tree(stage) ? 2 * stage->leaves * sets : 1);
+    PB_ROOM_SCRATCH(room, stage->way, pages);
+    PB_ROOM_SCRATCH(room, stage->present, pages);
+    PB_ROOM_SCRATCH(room, stage->held, cells);
+    PB_ROOM_SCRATCH(room, stage->filled, has_random_victims(stage) ? cells : sets);
+    PB_ROOM_SCRATCH(room, stage->older, pages);
+    PB_ROOM_SCRATCH(room, stage->newer, pages);
+    PB_ROOM_SCRATCH(room, stage->oldest, sets);
+    PB_ROOM_SCRATCH(room, stage->newest, sets);
+    PB_ROOM_SCRATCH(room, stage->first, pages);
+    PB_ROOM_SCRATCH(room, stage->entry, pages);
+    PB_ROOM_SCRATCH(room, stage->set, pages);
+    PB_ROOM_SCRATCH(room, stage->outcome, pages);
+    PB_ROOM_SCRATCH(room, stage->leads, pages);
+    PB_ROOM_SCRATCH(room, stage->cold, sets);
+    PB_ROOM_SCRATCH(room, stage->looked_up, sets);
+    PB_ROOM_SCRATCH(room, stage->is_mixed, sets);
+    PB_ROOM_SCRATCH(room, stage->of_set, sets);
+    PB_ROOM_SCRATCH(room, stage->drawn, sets <= places ? sets : 1);
+    PB_ROOM_SCRATCH(room, stage->reached, places);
+    PB_ROOM_SCRATCH(room, stage->missed, places);
+    PB_ROOM_SCRATCH(room, stage->rank, pages);
     PB_ROOM_ARRAY(room, stage->chances, 2 * (pages + 1));
 }
 
@@ -151,17 +151,17 @@ enum pb_status pb_tlb_prediction_open(const struct pb_tlb_scans *scans,
         raise(&prediction->chases_max, scan->chase_count);
         raise(&prediction->cells, scan->chase_count * scan->place_count);
     }
-    PB_ROOM_ARRAY(room, prediction->chases, prediction->chases_max);
-    PB_ROOM_ARRAY(room, prediction->pages, prediction->pages_max);
-    PB_ROOM_ARRAY(room, prediction->come, PASSES_MAX * prediction->pages_max);
-    PB_ROOM_ARRAY(room, prediction->came, prediction->pages_max);
-    PB_ROOM_ARRAY(room, prediction->missed, prediction->cells);
+    PB_ROOM_SCRATCH(room, prediction->chases, prediction->chases_max);
+    PB_ROOM_SCRATCH(room, prediction->pages, prediction->pages_max);
+    PB_ROOM_SCRATCH(room, prediction->come, PASSES_MAX * prediction->pages_max);
+    PB_ROOM_SCRATCH(room, prediction->came, prediction->pages_max);
+    PB_ROOM_SCRATCH(room, prediction->missed, prediction->cells);
     PB_ROOM_ARRAY(room, prediction->stages, PB_TLB_FOUND_MAX);
     for (size_t i = 0; i < count && !room->is_out; i++) {
         prediction->stages[i].structure = &levels[i].structure;
         open_stage(prediction, &prediction->stages[i]);
-        PB_ROOM_ARRAY(room, prediction->levels[i].chance, prediction->cells);
-        PB_ROOM_ARRAY(room, prediction->levels[i].draws, prediction->chases_max);
+        PB_ROOM_SCRATCH(room, prediction->levels[i].chance, prediction->cells);
+        PB_ROOM_SCRATCH(room, prediction->levels[i].draws, prediction->chases_max);
         prediction->levels[i].first = prediction->stages[i].first;
         prediction->levels[i].set = prediction->stages[i].set;
     }

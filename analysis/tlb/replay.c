@@ -70,12 +70,12 @@ static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
     PB_ROOM_ARRAY(room, replay->log_factorial, places + 2);
     for (size_t i = 1; i < places + 2 && replay->log_factorial != NULL; i++)
         replay->log_factorial[i] = replay->log_factorial[i - 1] + log((double)i);
-    PB_ROOM_ARRAY(room, replay->loads, chases);
-    PB_ROOM_ARRAY(room, replay->tallies, chases);
+    PB_ROOM_SCRATCH(room, replay->loads, chases);
+    PB_ROOM_SCRATCH(room, replay->tallies, chases);
     PB_ROOM_ARRAY(room, replay->densities, pb_tlb_base_kinds(replay->evidence));
     for (size_t i = 0; i < replay->prediction.count; i++) {
-        PB_ROOM_ARRAY(room, replay->seen[i].chases, chases);
-        PB_ROOM_ARRAY(room, replay->seen[i].sets, replay->prediction.cells / 2 + chases);
+        PB_ROOM_SCRATCH(room, replay->seen[i].chases, chases);
+        PB_ROOM_SCRATCH(room, replay->seen[i].sets, replay->prediction.cells / 2 + chases);
     }
     return pb_room_status(room, err);
 }

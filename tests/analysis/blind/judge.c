@@ -452,15 +452,16 @@ static void check_size(struct answers *answers, const char *memory,
 
 static void check_ways(struct answers *answers, const char *memory, const struct blind_cache *cache)
 {
-    double ways[BLIND_WAYS_MAX];
+    double ways[PB_LIST_MAX];
 
     if (cache->more_ways == 0) {
         check_exact(answers, memory, "way_counts", cache->ways);
         return;
     }
-    for (uint32_t set = 0; set < cache->sets; set++)
-        ways[set] = cache->ways + set % 2 * cache->more_ways;
-    check_numbers(answers, memory, "way_counts", ways, cache->sets, 0.0, 0.0);
+    for (uint32_t set = 0; set < cache->sets && set < PB_LIST_MAX; set++)
+        ways[set] = blind_ways(cache, set);
+    check_numbers(answers, memory, "way_counts", ways,
+                  cache->sets < PB_LIST_MAX ? cache->sets : PB_LIST_MAX, 0.0, 0.0);
 }
 
 static void check_cache(struct answers *answers, const char *memory,

@@ -12,10 +12,20 @@ static bool is_power_of_two(uint64_t value)
     return (value & (value - 1)) == 0;
 }
 
+uint32_t blind_ways(const struct blind_cache *cache, uint32_t set)
+{
+    uint32_t every = cache->more_every > 0 ? cache->more_every : 2;
+
+    return cache->ways + (set % every == every - 1 ? cache->more_ways : 0);
+}
+
 uint64_t blind_cache_bytes(const struct blind_cache *cache)
 {
-    return cache->line_bytes *
-           ((uint64_t)cache->sets * cache->ways + (uint64_t)(cache->sets / 2) * cache->more_ways);
+    uint64_t lines = 0;
+
+    for (uint32_t set = 0; set < cache->sets; set++)
+        lines += blind_ways(cache, set);
+    return cache->line_bytes * lines;
 }
 
 uint32_t blind_tlb_entries(const struct blind_tlb *tlb)
@@ -277,7 +287,7 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
     if (cache->more_ways == 0)
         fprintf(file, "%u", cache->ways);
     for (uint32_t set = 0; set < cache->sets && cache->more_ways > 0; set++)
-        fprintf(file, "%s%u", set == 0 ? "[" : ", ", cache->ways + set % 2 * cache->more_ways);
+        fprintf(file, "%s%u", set == 0 ? "[" : ", ", blind_ways(cache, set));
     fprintf(file, "%s, \"index\": {\"kind\": ", cache->more_ways > 0 ? "]" : "");
     fputs(cache->is_xor ? "\"xor\", \"masks\": [" : "\"modulo\"", file);
     for (size_t i = 0; i < cache->mask_count; i++)

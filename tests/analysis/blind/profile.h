@@ -18,7 +18,7 @@ struct blind_cache {
     const char *id, *paths; /* of the profile; paths as JSON */
     uint64_t line_bytes, sector_bytes;
     uint32_t sets, ways;
-    uint32_t more_ways; /* of every second set */
+    uint32_t more_ways, more_every; /* of the last of so many sets each; 0: of two */
     bool is_xor;
     uint64_t masks[BLIND_MASKS_MAX];
     size_t mask_count;
@@ -136,8 +136,14 @@ enum { BLIND_UNUSUAL_FIRST = 20000000 };
  */
 enum { BLIND_UNEQUAL_FIRST = 21000000 };
 
+/* And from here on with any cache of unequal sets. */
+enum { BLIND_UNEQUAL_ANY_FIRST = 22000000 };
+
 /* And from here on changed once more, see rare.c. */
 enum { BLIND_RARE_FIRST = 30000000 };
+
+/* Of a set of the cache. */
+uint32_t blind_ways(const struct blind_cache *cache, uint32_t set);
 
 void blind_draw(uint64_t seed, struct blind_profile *profile_out);
 

@@ -135,6 +135,19 @@ static void draw_chip(uint64_t *state, struct blind_profile *profile)
         sides->slices = (uint32_t)ONE_OF(state, 3, 5, 12, 24, 48, 80);
 }
 
+/* More ways in every second set, in fewer, or in the last one alone. */
+static void make_unequal(uint64_t *state, struct blind_cache *cache)
+{
+    uint32_t every = (uint32_t)ONE_OF(state, 2, 3, 4, cache->sets),
+             more = (uint32_t)ONE_OF(state, 1, 2, 3, 8);
+
+    if (cache->line_bytes == 0 || cache->sets < 2 || cache->is_xor ||
+        strcmp(cache->policy, "weighted") == 0 || !chance(state, 35))
+        return;
+    cache->more_every = every > 1 ? every : 2;
+    cache->more_ways = more;
+}
+
 static void draw_unequal(uint64_t *state, struct blind_profile *profile)
 {
     static const char *const capabilities[] = {"2.0", "3.5", "5.2", "7.0", "8.0", "9.0"};
@@ -156,6 +169,13 @@ static void draw_unequal(uint64_t *state, struct blind_profile *profile)
     second->latency_cycles += between(state, 20, 60);
 }
 
+static void draw_unequal_any(uint64_t *state, struct blind_profile *profile)
+{
+    for (size_t i = 0; i < BLIND_CACHES; i++)
+        if (i != BLIND_L2 || profile->sides.far_cycles == 0)
+            make_unequal(state, &profile->caches[i]);
+}
+
 void blind_draw_unusual(struct blind_profile *profile)
 {
     uint64_t state = profile->seed * 0xd1342543de82ef95u + 7;
@@ -166,6 +186,8 @@ void blind_draw_unusual(struct blind_profile *profile)
     draw_chip(&state, profile);
     if (profile->seed >= BLIND_UNEQUAL_FIRST)
         draw_unequal(&state, profile);
+    if (profile->seed >= BLIND_UNEQUAL_ANY_FIRST && profile->seed < BLIND_RARE_FIRST)
+        draw_unequal_any(&state, profile);
     for (size_t i = 0; i < BLIND_TLBS; i++) /* what noise hides is none */
         if (profile->tlbs[i].penalty_cycles < profile->jitter_cycles + 4)
             profile->tlbs[i].penalty_cycles += profile->jitter_cycles + 4;
