@@ -238,7 +238,8 @@ static void late_full_miss(struct device *device)
 }
 
 /*
- * All lines miss no sooner than every set has a line too many, and of LRU and FIFO then. A
+ * All lines miss no sooner than every set of as many ways has a line too many, and of LRU and FIFO
+ * then. A
  * footprint that is said to miss long before that, or of those two long after, contradicts the
  * sets.
  */
@@ -253,7 +254,8 @@ static void full_miss_of_sets(struct device *device)
         double expected = number(device, caches[i], "size_bytes") + sets * line;
         bool is_exact = evicts_all(device, caches[i]);
 
-        if (full == NULL || full->kind != PB_VALUE_NUMBER || !(expected > 0.0))
+        if (full == NULL || full->kind != PB_VALUE_NUMBER || !(expected > 0.0) ||
+            isnan(bytes_of_sets(device, caches[i])))
             continue;
         if (is_exact && full->numbers[0].low <= expected &&
             expected <= (1.0 + far_off) * full->numbers[0].high)
@@ -270,20 +272,24 @@ static void full_miss_of_sets(struct device *device)
 
 /*
  * What two tests say of one size: beside the carve-out that l1_capacity has, and where L1 is the
- * same beside all of them, the sweep of l1_carveout finds the same size.
+ * same beside all of them, the sweep of l1_carveout finds the same size, or where misses begin.
  */
 static void sizes_beside_carveouts(struct device *device)
 {
     static const double alike = 1.0 / 16.0; /* as coarse as a sweep is at most */
     struct pb_parameter *list = stated(device, "l1", "carveout_size_bytes");
     const struct pb_parameter *size = stated(device, "l1", "size_bytes");
+    double least;
 
+    if (size == NULL)
+        withdraw(device, list, "not determined: where misses begin is not known to be the size");
     if (list == NULL || size == NULL || size->kind != PB_VALUE_NUMBER)
         return;
+    least = fmin(size->numbers[0].low, number(device, "l1", "first_miss_bytes"));
     for (size_t i = 0; i < list->number_count; i++) {
         struct pb_estimate *e = &list->numbers[i];
 
-        if (!(fabs(e->value - size->numbers[0].value) <= alike * size->numbers[0].value) ||
+        if (e->value < (1.0 - alike) * least || e->value > (1.0 + alike) * size->numbers[0].high ||
             (e->low <= size->numbers[0].low && size->numbers[0].high <= e->high))
             continue;
         e->low = fmin(e->low, size->numbers[0].low);

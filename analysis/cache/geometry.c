@@ -226,7 +226,11 @@ uint64_t pb_geometry_set(const struct pb_geometry *geometry, uint64_t address)
 
 uint64_t pb_geometry_bytes(const struct pb_geometry *geometry)
 {
-    return geometry->sets * geometry->ways * geometry->line_bytes;
+    uint64_t lines = geometry->set_ways == NULL ? geometry->sets * geometry->ways : 0;
+
+    for (uint64_t set = 0; set < geometry->sets && geometry->set_ways != NULL; set++)
+        lines += geometry->set_ways[set];
+    return lines * geometry->line_bytes;
 }
 
 /* Log of the chance of so many of n, at a rate of Beta(a, b). */
@@ -347,7 +351,7 @@ static void fill_sets(const struct pb_geometry *geometry, uint64_t base, uint64_
         uint64_t set = set_of(sets, geometry, first + sets->count * step);
 
         sets->rank[sets->count] = sets->lines[set];
-        sets->overfull += ++sets->lines[set] == geometry->ways + 1;
+        sets->overfull += ++sets->lines[set] == pb_geometry_ways(geometry, set) + 1;
         sets->before[sets->count] = sets->last[set];
         sets->last[set] = (uint32_t)sets->count;
     }
@@ -359,8 +363,8 @@ static size_t count_lacking(const struct pb_geometry *geometry, const struct set
     size_t lacking = 0;
 
     for (uint64_t set = 0; set < geometry->sets && sets->overfull > 0; set++)
-        if (sets->lines[set] > geometry->ways + sets->missed[set])
-            lacking += sets->lines[set] - geometry->ways - sets->missed[set];
+        if (sets->lines[set] > pb_geometry_ways(geometry, set) + sets->missed[set])
+            lacking += sets->lines[set] - pb_geometry_ways(geometry, set) - sets->missed[set];
     return lacking;
 }
 
@@ -437,9 +441,9 @@ static uint64_t sectors_each(const struct pb_cache_chase *chase, const struct pb
     return geometry->line_bytes > step ? geometry->line_bytes / step : 1;
 }
 
-/* The set of the added line, and how many lines it then has too many; 0: it has room. */
+/* The set of the added line, its lines then, and how many of them are too many; 0: it has room. */
 struct conflict {
-    uint64_t set, excess;
+    uint64_t set, lines, excess;
 };
 
 static struct conflict find_conflict(const struct pb_cache_chase *chase,
@@ -448,8 +452,9 @@ static struct conflict find_conflict(const struct pb_cache_chase *chase,
     uint64_t line = geometry->line_bytes, end = (chase->base + chase->array_bytes - 1) / line;
     uint64_t set = set_of(sets, geometry, chase->added);
     uint64_t filled = sets->lines[set] + (chase->added / line > end);
+    uint64_t ways = pb_geometry_ways(geometry, set);
 
-    return (struct conflict){set, filled > geometry->ways ? filled - geometry->ways : 0};
+    return (struct conflict){set, filled, filled > ways ? filled - ways : 0};
 }
 
 /* Does each load of a line have a rank, or do its sectors share the line's outcome? */
@@ -586,10 +591,10 @@ static struct rate *open_rates(const struct pb_cache_chase *chase,
 {
     uint64_t set = *set_out = set_of(sets, geometry, address);
 
-    if (sets->lines[set] <= geometry->ways)
+    if (sets->lines[set] <= pb_geometry_ways(geometry, set))
         return NULL;
     return &pool->by_rank[rank_of(chase, geometry, sets, set, address, NULL)]
-                         [sets->lines[set] == geometry->ways + 1 ? 0 : EXCESSES];
+                         [sets->lines[set] == pb_geometry_ways(geometry, set) + 1 ? 0 : EXCESSES];
 }
 
 /* The loads of the line from `i` on, and those that miss. Returns where they end. */
@@ -689,13 +694,13 @@ static size_t count_overfull(const struct pb_cache_chases *chases,
     size_t lines = 0;
 
     for (uint64_t set = 0; set < geometry->sets && sets->overfull > 0; set++)
-        lines += sets->lines[set] > geometry->ways ? sets->lines[set] : 0;
+        lines += sets->lines[set] > pb_geometry_ways(geometry, set) ? sets->lines[set] : 0;
     for (size_t i = 0; i < chases->background_count && lines > 0; i++) {
         bool is_new = quotient(chases->background[i], geometry->line_bytes) != line;
+        uint64_t set = set_of(sets, geometry, chases->background[i]);
 
         line = quotient(chases->background[i], geometry->line_bytes);
-        lines -=
-            is_new && sets->lines[set_of(sets, geometry, chases->background[i])] > geometry->ways;
+        lines -= is_new && sets->lines[set] > pb_geometry_ways(geometry, set);
     }
     return lines;
 }
@@ -722,7 +727,7 @@ static size_t count_open(const struct pb_cache_chase *chase, const struct pb_geo
         for (size_t rank = 0; ranked && rank * of_rank < lines * each; rank++)
             pool->by_rank[rank][0].open += of_rank;
         open = lines * each;
-        if (lines > geometry->ways)
+        if (lines > pb_geometry_ways(geometry, conflict->set))
             elsewhere -= lines < elsewhere ? lines : elsewhere;
     }
     pool->elsewhere.open += elsewhere * each;
@@ -750,7 +755,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
         uint64_t line = quotient(address, geometry->line_bytes);
         uint64_t set = set_of(sets, geometry, address);
         bool is_own = all_open || (conflict.excess > 0 && set == conflict.set);
-        bool is_open = is_own || sets->lines[set] > geometry->ways;
+        bool is_open = is_own || sets->lines[set] > pb_geometry_ways(geometry, set);
         struct rate *rate;
 
         if (!is_own && pb_cache_chases_is_background(chases, address)) {
@@ -770,7 +775,8 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
         fit->misses += lines * each - lines;
         fit->misses_wrong += lines * each > missed + each ? lines * each - missed - each : 0;
     }
-    fit->conflicts += conflict.excess > 0 && sets->lines[conflict.set] <= geometry->ways;
+    fit->conflicts += conflict.excess > 0 &&
+                      sets->lines[conflict.set] <= pb_geometry_ways(geometry, conflict.set);
     fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
     fit->hits_wrong += other;
     if (!all_open && !geometry->hides_misses && conflict.excess > lines + chase->added_missed)
@@ -833,4 +839,70 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
     if (status == PB_OK)
         free(sets.lines);
     return status;
+}
+
+/* A conflict's own set. */
+static void tally_conflict(const struct pb_cache_chases *chases, const struct pb_cache_chase *chase,
+                           const struct pb_geometry *geometry, const struct sets *sets,
+                           size_t lines_most, struct pb_set_passes *tallies)
+{
+    struct conflict conflict = find_conflict(chase, geometry, sets);
+    size_t lines = conflict.lines < lines_most ? conflict.lines : lines_most;
+    struct pb_set_passes *tally = &tallies[conflict.set * (lines_most + 1) + lines];
+    bool missed = chase->added_missed;
+
+    for (size_t i = 0; i < chase->misses && !missed; i++) {
+        uint64_t address = chases->missing[chase->first_missing + i];
+
+        missed = set_of(sets, geometry, address) == conflict.set &&
+                 !pb_cache_chases_is_background(chases, address);
+    }
+    tally->passes++;
+    tally->missed += missed;
+}
+
+/* All sets of a sweep but those of which it is open whether a line missed. */
+static void tally_sweep(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
+                        struct sets *sets, size_t lines_most, struct pb_set_passes *tallies)
+{
+    enum { MISSED = 1, OPEN = 2 };
+
+    for (size_t i = 0; i < chase->count; i++)
+        if (chase->seen[i] != PB_OBSERVED_HIT)
+            sets->missed[set_of(sets, geometry, chase->base + chase->offset_bytes[i])] |=
+                chase->seen[i] == PB_OBSERVED_MISS ? MISSED : OPEN;
+    for (uint64_t set = 0; set < geometry->sets; set++) {
+        size_t lines = sets->lines[set] < lines_most ? sets->lines[set] : lines_most;
+        struct pb_set_passes *tally = &tallies[set * (lines_most + 1) + lines];
+
+        tally->passes += sets->missed[set] != OPEN;
+        tally->missed += (sets->missed[set] & MISSED) != 0;
+    }
+}
+
+enum pb_status pb_geometry_tally_sets(const struct pb_cache_chases *chases,
+                                      const struct pb_geometry *geometry, size_t lines_most,
+                                      struct pb_set_passes *tallies, struct pb_error *err)
+{
+    size_t conflict_lines = count_lines(chases, geometry, PB_CHASE_CONFLICT),
+           sweep_lines = count_lines(chases, geometry, PB_CHASE_SWEEP);
+    struct sets sets;
+    enum pb_status status = sets_open(
+        geometry, conflict_lines > sweep_lines ? conflict_lines : sweep_lines, &sets, err);
+
+    if (status != PB_OK)
+        return status;
+    for (size_t i = 0; i < chases->count; i++) {
+        const struct pb_cache_chase *chase = &chases->items[i];
+
+        if (chase->kind == PB_CHASE_PART || chase->in_pieces)
+            continue;
+        fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, &sets);
+        if (chase->kind == PB_CHASE_CONFLICT)
+            tally_conflict(chases, chase, geometry, &sets, lines_most, tallies);
+        else
+            tally_sweep(chase, geometry, &sets, lines_most, tallies);
+    }
+    free(sets.lines);
+    return PB_OK;
 }

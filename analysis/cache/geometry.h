@@ -86,7 +86,13 @@ struct pb_geometry {
     uint64_t sets, ways;
     uint64_t masks[PB_GEOMETRY_MASKS_MAX];
     size_t mask_count;
+    const uint32_t *set_ways; /* [sets] where they are not all `ways`, else NULL; of its maker */
 };
+
+static inline uint64_t pb_geometry_ways(const struct pb_geometry *geometry, uint64_t set)
+{
+    return geometry->set_ways != NULL ? geometry->set_ways[set] : geometry->ways;
+}
 
 uint64_t pb_geometry_set(const struct pb_geometry *geometry, uint64_t address);
 uint64_t pb_geometry_bytes(const struct pb_geometry *geometry);
@@ -110,6 +116,19 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
                                  const struct pb_geometry *geometry, enum pb_chase_kind kind,
                                  uint64_t most_bytes, size_t every, double least,
                                  struct pb_geometry_fit *fit, struct pb_error *err);
+
+/* Of the passes that have so many lines in one set: all, and those in which any of these missed. */
+struct pb_set_passes {
+    uint32_t passes, missed;
+};
+
+/*
+ * Adds the passes of conflicts and of whole sweeps: tallies[sets][lines_most + 1], by the lines of
+ * the set; those with more than lines_most count there. PB_NO_MEMORY.
+ */
+enum pb_status pb_geometry_tally_sets(const struct pb_cache_chases *chases,
+                                      const struct pb_geometry *geometry, size_t lines_most,
+                                      struct pb_set_passes *tallies, struct pb_error *err);
 
 /* Log likelihood of so many loads of a right hypothesis that contradict it, at no known rate. */
 double pb_geometry_log_noise(size_t wrong, size_t count);

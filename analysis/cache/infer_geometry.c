@@ -17,6 +17,7 @@
 
 #include "analysis/cache/fetch.h"
 #include "analysis/cache/line.h"
+#include "analysis/cache/unequal.h"
 #include "analysis/confidence.h"
 #include "analysis/constants.h"
 #include "analysis/statistics/likelihood.h"
@@ -31,6 +32,7 @@ struct scene {
     struct pb_cache_chases chases;
     struct pb_geometry_hints hints;
     struct pb_hypotheses hypotheses;
+    struct pb_unequal unequal;     /* ways of the likeliest one, where it has others */
     struct pb_estimate line, ways; /* of the likeliest and its rivals, which predict the same */
     struct pb_fetch fetch;
     struct pb_tally background; /* of the references: hits that look like misses */
@@ -215,21 +217,50 @@ static enum pb_status find_store(struct scene *scene, uint64_t least, struct pb_
     return status;
 }
 
-static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
+/* By all chases. */
+static enum pb_status score_fully(const struct scene *scene, struct pb_hypothesis *hypothesis,
+                                  struct pb_error *err)
 {
     size_t every = every_of(scene, 16 * PB_CACHE_WORK);
+    enum pb_status status;
+
+    hypothesis->fit = (struct pb_geometry_fit){.open = 0.0};
+    hypothesis->log_likelihood = hypothesis->log_prior;
+    status = add_score(scene, hypothesis, PB_CHASE_CONFLICT, every, -INFINITY, err);
+    hypothesis->conflicts = hypothesis->fit;
+    if (status == PB_OK)
+        status = add_score(scene, hypothesis, PB_CHASE_SWEEP, 1, -INFINITY, err);
+    return status;
+}
+
+static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
+{
     enum pb_status status = PB_OK;
 
-    for (size_t i = 0; i < scene->hypotheses.count && status == PB_OK; i++) {
-        struct pb_hypothesis *hypothesis = &scene->hypotheses.items[i];
+    for (size_t i = 0; i < scene->hypotheses.count && status == PB_OK; i++)
+        status = score_fully(scene, &scene->hypotheses.items[i], err);
+    return status;
+}
 
-        hypothesis->fit = (struct pb_geometry_fit){.open = 0.0};
-        hypothesis->log_likelihood = hypothesis->log_prior;
-        status = add_score(scene, hypothesis, PB_CHASE_CONFLICT, every, -INFINITY, err);
-        hypothesis->conflicts = hypothesis->fit;
-        if (status == PB_OK)
-            status = add_score(scene, hypothesis, PB_CHASE_SWEEP, 1, -INFINITY, err);
-    }
+/* The likeliest sets with unequal ways, where that is likelier still. */
+static enum pb_status try_unequal(struct scene *scene, struct pb_error *err)
+{
+    struct pb_hypothesis *best = &scene->hypotheses.items[0], other = *best;
+    enum pb_status status;
+
+    if (best->geometry.index == PB_INDEX_UNKNOWN || best->geometry.hides_misses ||
+        best->conflicts.conflicts == 0)
+        return PB_OK;
+    status = pb_unequal_propose(&scene->chases, &best->geometry, &scene->unequal, err);
+    if (status != PB_OK || scene->unequal.others == 0)
+        return status;
+    other.geometry.set_ways = scene->unequal.ways;
+    other.log_prior += scene->unequal.log_prior;
+    status = score_fully(scene, &other, err);
+    if (PB_CACHE_INDEPENDENCE * (other.log_likelihood - best->log_likelihood) > PB_SAME_PREDICTION)
+        *best = other;
+    else
+        scene->unequal.others = 0;
     return status;
 }
 
@@ -358,8 +389,10 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
         status = score_finalists(scene, err);
     pb_hypotheses_sort(hypotheses);
     join_setless(hypotheses);
-    if (status == PB_OK)
+    if (status == PB_OK) {
         join_rivals(scene);
+        status = try_unequal(scene, err);
+    }
     return status;
 }
 
@@ -469,6 +502,65 @@ static void state_size(const struct pb_case *at, const struct scene *scene, doub
               "what the sets could hold");
 }
 
+/* The longest array of the sweeps, and the longest of which so few lines miss that sets may hold
+ * all of theirs. */
+static void find_longest(const struct scene *scene, double line_bytes, double *longest_out,
+                         double *that_hits_out)
+{
+    *longest_out = *that_hits_out = 0.0;
+    for (size_t i = 0; i < scene->chases.count; i++) {
+        const struct pb_cache_chase *chase = &scene->chases.items[i];
+        double lines =
+            (double)chase->count * fmin(1.0, (double)chase->stride_bytes / fmax(line_bytes, 1.0));
+
+        if (chase->kind != PB_CHASE_SWEEP)
+            continue;
+        *longest_out = fmax(*longest_out, (double)chase->array_bytes);
+        if ((double)chase->misses > (1.0 - PB_MOST) * lines &&
+            (double)chase->misses < PB_MOST * lines)
+            *that_hits_out = fmax(*that_hits_out, (double)chase->array_bytes);
+    }
+}
+
+/*
+ * Sets of more ways than the first one that overflows hold more, at most until all lines miss.
+ * Where they do in no sweep, nothing bounds the size.
+ */
+static void widen_larger(const struct pb_case *at, const struct scene *scene, double line_bytes)
+{
+    const char *memory = at->inference->memory;
+    struct pb_parameter *size = pb_parameters_find(at->parameters, memory, "size_bytes"),
+                        *full = pb_parameters_find(at->parameters, memory, "full_miss_bytes");
+    double longest, that_hits;
+
+    find_longest(scene, line_bytes, &longest, &that_hits);
+    if (size != NULL && full != NULL && longest == that_hits && longest > 0.0 &&
+        scene->fetch.prefetch_bytes == 0 && strcmp(memory, "l2") != 0) {
+        pb_parameter_set_none(
+            size, "sweep too small: sets differ, and lines hit in %.0f bytes, too", longest);
+        pb_parameter_set_none(full, "%s", size->reason);
+        return;
+    }
+    widen(at, "size_bytes", INFINITY,
+          fmax(that_hits, fmax(pb_parameters_number(at->parameters, memory, "full_miss_bytes"),
+                               2.0 * pb_parameters_number(at->parameters, memory, "size_bytes"))),
+          "more where sets have more ways than the first one that overflows");
+}
+
+static void state_unequal(const struct pb_case *at, const struct scene *scene, double agreement,
+                          const char *method)
+{
+    const struct pb_hypotheses *hypotheses = &scene->hypotheses;
+    const struct pb_geometry *best = &hypotheses->items[0].geometry;
+    struct pb_parameter *size =
+        pb_parameters_find(at->parameters, at->inference->memory, "size_bytes");
+
+    widen_larger(at, scene, (double)best->line_bytes);
+    pb_unequal_state(
+        &scene->unequal, best, agreement * pb_hypotheses_share(hypotheses, ways_of, ways_of(best)),
+        pb_case_answer(at, "way_counts"), scene->most_bytes == UINT64_MAX ? size : NULL, method);
+}
+
 static void state_geometry(const struct pb_case *at, const struct scene *scene)
 {
     static const char rivals[] = "no chase leaves out a part of a line: lines of these lengths, as "
@@ -497,6 +589,8 @@ static void state_geometry(const struct pb_case *at, const struct scene *scene)
     widen(at, "line_bytes", scene->line.low, scene->line.high, rivals);
     widen(at, "way_counts", scene->ways.low, scene->ways.high, rivals);
     state_size(at, scene, agreement, method);
+    if (scene->unequal.others > 0)
+        state_unequal(at, scene, agreement, method);
     if (best->sets == 1) {
         pb_parameter_set_none(pb_case_answer(at, "index_kind"),
                               "not applicable: one set needs no index");
@@ -620,10 +714,8 @@ static void bound_sizes(const struct pb_case *at, const struct scene *scene)
                   "less where lines are shorter than the sweep's stride");
     }
     if (has_larger_sets(scene))
-        widen(at, "size_bytes", INFINITY,
-              fmax(pb_parameters_number(at->parameters, memory, "full_miss_bytes"),
-                   2.0 * pb_parameters_number(at->parameters, memory, "size_bytes")),
-              "more where sets have more ways than the first one that overflows");
+        widen_larger(at, scene,
+                     line->kind == PB_VALUE_NUMBER ? line->numbers[0].high : (double)PB_LINE_MAX);
     if (scene->fetch.prefetch_bytes == 0)
         return;
     if (scene->hypotheses.count > 0 && pb_geometry_bytes(&scene->hypotheses.items[0].geometry) > 0)
@@ -762,6 +854,7 @@ enum pb_status pb_infer_geometry(const struct pb_case *at, struct pb_error *err)
     if (status == PB_OK)
         status = infer_from(at, &scene, err);
     pb_hypotheses_clear(&scene.hypotheses);
+    pb_unequal_clear(&scene.unequal);
     pb_cache_chases_clear(&scene.chases);
     return status;
 }

@@ -393,6 +393,8 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20003067          sets of 8 and 9 entries, found as one of 18
  * 21001002          passes that miss by spikes in less than surely fits
  * 21001001          sets of unequal ways, of which the first ones that overflow are no size
+ * 22000008, 22000009 the same, where a third or a quarter of the sets have more ways
+ * 9901323           four sets of 105, which two are as likely as, found as one
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -516,6 +518,9 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {20002844, {"tlb_"}},
         {20003067, {"tlb_l1."}},
         {21001002, {"l1."}},
+        {22000008, {"texture.", "constant_l1."}},
+        {22000009, {"l1."}},
+        {9901323, {"tlb_l3."}},
         {21001001, {"l1.", "readonly.", "texture."}},
     };
 
