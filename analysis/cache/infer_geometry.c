@@ -673,7 +673,10 @@ static uint64_t stride_of_sweep(const struct pb_recording *capacity)
     return stride;
 }
 
-/* Does one line more than fits often miss nothing, or where spikes hide that, not in its set? */
+/*
+ * Do sets differ, or does one line more than fits often miss nothing, or where spikes hide that,
+ * not in its set?
+ */
 static bool has_larger_sets(const struct scene *scene)
 {
     size_t without = 0;
@@ -684,7 +687,7 @@ static bool has_larger_sets(const struct scene *scene)
         without += chase->kind == PB_CHASE_CONFLICT && chase->misses == 0 && !chase->added_missed;
     }
     return (double)without > (1.0 - PB_MOST) * (double)scene->chases.of_kind[PB_CHASE_CONFLICT] ||
-           (scene->hypotheses.count > 0 && lacks_misses(scene));
+           scene->unequal.others > 0 || (scene->hypotheses.count > 0 && lacks_misses(scene));
 }
 
 /*
