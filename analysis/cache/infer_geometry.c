@@ -242,7 +242,11 @@ static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
     return status;
 }
 
-/* The likeliest sets with unequal ways, where that is likelier still. */
+/*
+ * The likeliest sets with unequal ways, where that is likelier still. Each has the ways that its
+ * passes ask for: where overfull ones lack misses all the same, these are no sets (17% of them in
+ * 22000063, at most 0.3% in nine devices with right ones).
+ */
 static enum pb_status try_unequal(struct scene *scene, struct pb_error *err)
 {
     struct pb_hypothesis *best = &scene->hypotheses.items[0], other = *best;
@@ -257,7 +261,9 @@ static enum pb_status try_unequal(struct scene *scene, struct pb_error *err)
     other.geometry.set_ways = scene->unequal.ways;
     other.log_prior += scene->unequal.log_prior;
     status = score_fully(scene, &other, err);
-    if (PB_CACHE_INDEPENDENCE * (other.log_likelihood - best->log_likelihood) > PB_SAME_PREDICTION)
+    if (PB_CACHE_INDEPENDENCE * (other.log_likelihood - best->log_likelihood) >
+            PB_SAME_PREDICTION &&
+        (double)other.conflicts.lacking <= PB_EXCEPTION * (double)other.conflicts.conflicts)
         *best = other;
     else
         scene->unequal.others = 0;

@@ -303,7 +303,7 @@ static bool move(const struct pb_tlb_structure *from, size_t which,
     return true;
 }
 
-/* Each move again and again, as long as that is better: four sets differ from one as two do, less. */
+/* Each move again and again, as long as that is better: what two sets do, four may do, too. */
 static bool change_shape(struct climb *climb, size_t at)
 {
     const struct pb_tlb_structure from = climb->best.items[at].structure;
