@@ -281,7 +281,7 @@ static void sizes_beside_carveouts(struct device *device)
     const struct pb_parameter *size = stated(device, "l1", "size_bytes");
     double least;
 
-    if (size == NULL)
+    if (size == NULL && stated(device, "l1", "latency_cycles") != NULL) /* l1_capacity was read */
         withdraw(device, list, "not determined: where misses begin is not known to be the size");
     if (list == NULL || size == NULL || size->kind != PB_VALUE_NUMBER)
         return;

@@ -402,6 +402,27 @@ static void test_consistency__two_sweeps_of_one_cache(void **state)
     pb_parameters_clear(&set);
 }
 
+/* Where sets differ misses begin before the cache is full; beside no carve-out is that its size. */
+static void test_consistency__sizes_beside_carveouts_are_those_of_l1(void **state)
+{
+    for (int was_read = 0; was_read < 2; was_read++) {
+        struct pb_parameters set = {0};
+
+        put_none(&set, "l1", "size_bytes", was_read ? "sets differ" : "not recorded");
+        if (was_read)
+            put(&set, "l1", "latency_cycles", 30);
+        put_pair(&set, "l1", "carveout_size_bytes", 8192, 4096);
+        apply(&set);
+        if (was_read)
+            assert_withdrawn(&set, "l1", "carveout_size_bytes");
+        else
+            assert_int_equal(pb_parameters_find(&set, "l1", "carveout_size_bytes")->kind,
+                             PB_VALUE_LIST);
+        pb_parameters_clear(&set);
+    }
+    (void)state;
+}
+
 /* 512 lines of 64 bytes are all that the sets hold: a pass of one more shows no miss by chance. */
 static void test_consistency__no_carveout_leaves_more_than_the_sets_hold(void **state)
 {
@@ -569,6 +590,7 @@ int main(void)
         cmocka_unit_test(test_consistency__an_entry_may_be_one_page),
         cmocka_unit_test(test_consistency__one_sm_is_no_side),
         cmocka_unit_test(test_consistency__two_sweeps_of_one_cache),
+        cmocka_unit_test(test_consistency__sizes_beside_carveouts_are_those_of_l1),
         cmocka_unit_test(test_consistency__no_carveout_leaves_more_than_the_sets_hold),
         cmocka_unit_test(test_consistency__a_number_without_evidence_is_withdrawn),
         cmocka_unit_test(test_consistency__a_cache_that_does_not_answer_has_no_rates),

@@ -217,7 +217,7 @@ requeued_job_measures_only_what_is_missing() {
 }
 
 # Slurm lets a requeued job wait for two minutes, unless it is configured otherwise. Not at once: its
-# credentials count in seconds, and a node refuses one of the second in which it revoked the last.
+# credentials count in seconds, and a start in the second of the end before has once failed.
 may_start_again() {
     [ "$(state)" = PENDING ] && sleep 1.1 && scontrol update JobId="$job" StartTime=now 2>/dev/null
 }
