@@ -11,8 +11,8 @@ struct pb_room_part;
 
 /* All zero: empty. */
 struct pb_room {
-    struct pb_room_part *parts;
-    bool is_out; /* some array could not be had */
+    struct pb_room_part *parts, *left; /* in use; left over, to be used again */
+    bool is_out;                       /* some array could not be had */
 };
 
 /* An array of zeros; NULL where memory is out. */
@@ -30,7 +30,10 @@ void *pb_room_scratch(struct pb_room *room, size_t count, size_t size);
 /* PB_NO_MEMORY where any array could not be had: none is to be used then. */
 enum pb_status pb_room_status(const struct pb_room *room, struct pb_error *err);
 
-/* Gives all arrays back. */
+/* Gives all arrays back to the room: those of the next piece of work may take their memory. */
+void pb_room_reuse(struct pb_room *room);
+
+/* Gives all arrays back, and what is left over. */
 void pb_room_clear(struct pb_room *room);
 
 #endif

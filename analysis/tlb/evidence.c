@@ -164,6 +164,7 @@ static enum pb_status allocate(struct pb_tlb_evidence *evidence, struct pb_error
 void pb_tlb_evidence_clear(struct pb_tlb_evidence *evidence)
 {
     pb_room_clear(&evidence->room);
+    pb_room_clear(&evidence->replay_room);
     memset(evidence, 0, sizeof(*evidence));
 }
 

@@ -72,7 +72,8 @@ struct pb_tlb_evidence {
     double bound, *scan_bounds; /* no structure gains more, nor in a scan; [scan] */
     double *scratch;            /* as many as the most chases of a scan, */
     float *misses;              /* and of one base, by how much a miss explains each load better */
-    struct pb_room room;        /* of all arrays */
+    struct pb_room room;        /* of all arrays, */
+    struct pb_room replay_room; /* and of those of each replay */
 };
 
 /*

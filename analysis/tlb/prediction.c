@@ -25,6 +25,12 @@ struct counter {
     size_t length;
 };
 
+/* Up to which page of a scan something is known, and the entry that was looked up last by then. */
+struct progress {
+    size_t pages;
+    uint32_t entry;
+};
+
 /* Loads that come to a level in the last pass. */
 struct drawn {
     struct counter came, gone; /* of these, missed */
@@ -55,8 +61,11 @@ struct pb_tlb_stage {
     uint32_t *reached, *missed; /* [places] how often in the last pass of all repeats */
     size_t groups;              /* of the scan: sets, or one of all */
     struct drawn all, *drawn;   /* all loads; [groups] those that vary */
-    bool is_replayed;           /* some sets vary in the chase, and what they do is replayed, */
-    bool is_sure;               /* all of them are looked up in every pass; else known chances do */
+    /* Each chase loads the pages of the one before and some more: what is known of those */
+    struct progress filled_first, counted, decided; /* cold; looked_up, rank; outcome */
+    bool has_changed; /* a page has another outcome than in the chase before */
+    bool is_replayed; /* some sets vary in the chase, and what they do is replayed, */
+    bool is_sure;     /* all of them are looked up in every pass; else known chances do */
     double **chances; /* [2][pages + 1] of the entries of a set, by warm passes and their number */
     uint32_t *rank;   /* [pages] of the page's entry in its set */
 };
@@ -94,7 +103,7 @@ static void raise(size_t *most, size_t other)
 
 static void open_stage(struct pb_tlb_prediction *prediction, struct pb_tlb_stage *stage)
 {
-    struct pb_room *room = &prediction->room;
+    struct pb_room *room = prediction->room;
     size_t pages = prediction->pages_max, places = prediction->places_max;
     size_t sets = stage->structure->set_count, loads = prediction->effort->repeated_loads,
            cells = pages;
@@ -131,11 +140,11 @@ static void open_stage(struct pb_tlb_prediction *prediction, struct pb_tlb_stage
 enum pb_status pb_tlb_prediction_open(const struct pb_tlb_scans *scans,
                                       const struct pb_tlb_level *levels, size_t count,
                                       const struct pb_tlb_effort *effort, bool is_checked,
-                                      struct pb_tlb_prediction *prediction, struct pb_error *err)
+                                      struct pb_room *room, struct pb_tlb_prediction *prediction,
+                                      struct pb_error *err)
 {
-    struct pb_room *room = &prediction->room;
-
     *prediction = (struct pb_tlb_prediction){.scans = scans,
+                                             .room = room,
                                              .effort = effort,
                                              .count = count,
                                              .is_checked = is_checked,
@@ -166,11 +175,6 @@ enum pb_status pb_tlb_prediction_open(const struct pb_tlb_scans *scans,
         prediction->levels[i].set = prediction->stages[i].set;
     }
     return pb_room_status(room, err);
-}
-
-void pb_tlb_prediction_clear(struct pb_tlb_prediction *prediction)
-{
-    pb_room_clear(&prediction->room);
 }
 
 /* The entries of the sets that vary lie one behind another. */
@@ -317,6 +321,9 @@ static void enter_scan(struct pb_tlb_stage *stage, const struct pb_tlb_stage *be
     uint64_t first = pb_tlb_entry(scan, 0, structure->coverage_bytes), last = first;
     size_t rank = 0; /* of the entry */
 
+    stage->filled_first = stage->counted = stage->decided = (struct progress){0, UINT32_MAX};
+    memset(stage->cold, 0, structure->set_count * sizeof(*stage->cold));
+    memset(stage->of_set, HITS, structure->set_count);
     for (size_t page = 0; page < scan->page_count; page++) {
         uint64_t entry = pb_tlb_entry(scan, page, structure->coverage_bytes);
         size_t set;
@@ -347,27 +354,42 @@ static bool all_miss(enum pb_tlb_victims victims, size_t count, size_t ways)
     return victims != PB_TLB_TREE || count > 3 * ways;
 }
 
-/* Entries of each set that are looked up: by all pages, where before is NULL. */
+/* Entries of each set that are looked up in the first pass: by all pages, where before is NULL. */
+static void count_cold(struct pb_tlb_stage *stage, const struct pb_tlb_stage *before, size_t pages)
+{
+    const uint32_t *restrict entries = stage->entry, *restrict sets = stage->set;
+    const uint8_t *restrict leads = before == NULL ? NULL : before->leads;
+    uint32_t *restrict cold = stage->cold, last = stage->filled_first.entry;
+
+    for (size_t page = stage->filled_first.pages; page < pages; page++) {
+        if (leads != NULL && leads[page] == 0)
+            continue;
+        cold[sets[page]] += entries[page] != last;
+        last = entries[page];
+    }
+    stage->filled_first = (struct progress){pages, last};
+}
+
+/* The same in later passes: as many as the level before lets through. */
 static void count_entries(struct pb_tlb_stage *stage, const struct pb_tlb_stage *before,
                           size_t pages)
 {
     const uint32_t *restrict entries = stage->entry, *restrict sets = stage->set;
     const uint8_t *restrict come = before == NULL ? NULL : before->outcome;
-    const uint8_t *restrict leads = before == NULL ? NULL : before->leads;
-    uint32_t *restrict looked_up = stage->looked_up, *restrict rank = stage->rank;
-    uint32_t *restrict cold = stage->cold, last = UINT32_MAX, last_cold = UINT32_MAX;
+    uint32_t *restrict looked_up = stage->looked_up, *restrict rank = stage->rank, last;
     uint8_t *restrict is_mixed = stage->is_mixed;
 
-    memset(cold, 0, stage->structure->set_count * sizeof(*cold));
-    memset(looked_up, 0, stage->structure->set_count * sizeof(*looked_up));
-    memset(is_mixed, 0, stage->structure->set_count);
-    for (size_t page = 0; page < pages; page++) {
+    if (before != NULL && before->has_changed)
+        stage->counted.pages = 0;
+    if (stage->counted.pages == 0) {
+        memset(looked_up, 0, stage->structure->set_count * sizeof(*looked_up));
+        memset(is_mixed, 0, stage->structure->set_count);
+        stage->counted.entry = UINT32_MAX;
+    }
+    last = stage->counted.entry;
+    for (size_t page = stage->counted.pages; page < pages; page++) {
         uint32_t set = sets[page];
 
-        if (leads == NULL || leads[page] != 0) {
-            cold[set] += entries[page] != last_cold;
-            last_cold = entries[page];
-        }
         if (come != NULL && come[page] == HITS)
             continue;
         rank[page] = looked_up[set];
@@ -375,6 +397,31 @@ static void count_entries(struct pb_tlb_stage *stage, const struct pb_tlb_stage 
         is_mixed[set] |= come != NULL && come[page] == VARIES;
         last = entries[page];
     }
+    stage->counted = (struct progress){pages, last};
+}
+
+/* Outcomes of the sets; has any changed since the chase before? */
+static bool judge_sets(struct pb_tlb_stage *stage)
+{
+    const struct pb_tlb_structure *structure = stage->structure;
+    bool has_changed = false;
+
+    stage->is_replayed = false;
+    stage->is_sure = true;
+    for (size_t set = 0; set < structure->set_count; set++) {
+        size_t count = stage->looked_up[set], cold = stage->cold[set];
+        size_t ways = ways_of(structure, set);
+        bool overflows = count > 0 && cold > ways;
+        bool varies = overflows && (stage->is_mixed[set] || count <= ways ||
+                                    !all_miss(structure->victims, count, ways));
+        uint8_t outcome = !overflows ? HITS : varies ? VARIES : MISSES;
+
+        has_changed |= outcome != stage->of_set[set];
+        stage->of_set[set] = outcome;
+        stage->is_replayed |= varies;
+        stage->is_sure &= !varies || (!stage->is_mixed[set] && cold == count);
+    }
+    return has_changed;
 }
 
 /*
@@ -384,40 +431,37 @@ static void count_entries(struct pb_tlb_stage *stage, const struct pb_tlb_stage 
 static void find_outcomes(struct pb_tlb_stage *stage, const struct pb_tlb_stage *before,
                           size_t pages)
 {
-    const struct pb_tlb_structure *structure = stage->structure;
     const uint32_t *restrict entries = stage->entry, *restrict sets = stage->set;
     const uint8_t *restrict come = before == NULL ? NULL : before->outcome;
-    uint8_t *restrict outcomes = stage->outcome, *restrict of_set = stage->of_set;
-    uint32_t last = UINT32_MAX;
+    const uint8_t *restrict of_set = stage->of_set;
+    uint8_t *restrict outcomes = stage->outcome;
+    uint32_t last;
 
+    count_cold(stage, before, pages);
     count_entries(stage, before, pages);
-    stage->is_replayed = false;
-    stage->is_sure = true;
-    for (size_t set = 0; set < structure->set_count; set++) {
-        size_t count = stage->looked_up[set], cold = stage->cold[set];
-        size_t ways = ways_of(structure, set);
-        bool overflows = count > 0 && cold > ways;
-        bool varies = overflows && (stage->is_mixed[set] || count <= ways ||
-                                    !all_miss(structure->victims, count, ways));
-
-        of_set[set] = !overflows ? HITS : varies ? VARIES : MISSES;
-        stage->is_replayed |= varies;
-        stage->is_sure &= !varies || (!stage->is_mixed[set] && cold == count);
-    }
-    for (size_t page = 0; page < pages; page++) {
+    stage->has_changed = judge_sets(stage) || (before != NULL && before->has_changed);
+    if (stage->has_changed)
+        stage->decided = (struct progress){0, UINT32_MAX};
+    last = stage->decided.entry;
+    for (size_t page = stage->decided.pages; page < pages; page++) {
         uint8_t outcome = come != NULL && come[page] == HITS ? HITS : of_set[sets[page]];
 
         outcomes[page] = outcome == MISSES && entries[page] == last ? HITS : outcome;
         if (outcome != HITS)
             last = entries[page];
     }
+    stage->decided = (struct progress){pages, last};
 }
 
 /* Into prediction->pages: those that come to a set which varies. */
 static void list_pages(struct pb_tlb_prediction *prediction, size_t pages)
 {
+    bool is_any_replayed = false;
+
     prediction->varying = 0;
-    for (size_t page = 0; page < pages; page++) {
+    for (size_t i = 0; i < prediction->count; i++)
+        is_any_replayed |= prediction->stages[i].is_replayed;
+    for (size_t page = 0; page < pages && is_any_replayed; page++) {
         size_t i = 0;
 
         while (i < prediction->count && prediction->stages[i].outcome[page] == MISSES)
@@ -704,7 +748,7 @@ static const double *find_chances(struct pb_tlb_prediction *prediction, struct p
     double **at = &stage->chances[(warm_passes - 1) * (prediction->pages_max + 1) + count];
 
     if (*at == NULL)
-        PB_ROOM_ARRAY(&prediction->room, *at, count);
+        PB_ROOM_ARRAY(prediction->room, *at, count);
     else
         return *at;
     if (*at != NULL && has_random_victims(stage))
@@ -843,8 +887,12 @@ void pb_tlb_predict(struct pb_tlb_prediction *prediction, size_t s)
         enter_scan(stage, i > 0 ? &prediction->stages[i - 1] : NULL, scan);
         stage->groups = group_count(stage, scan->place_count);
         prediction->levels[i].groups = stage->groups;
-        memset(prediction->levels[i].draws, 0,
-               prediction->chase_count * sizeof(*prediction->levels[i].draws));
+        for (size_t j = 0; j < prediction->chase_count; j++) {
+            struct pb_tlb_draws *draws = &prediction->levels[i].draws[j];
+
+            draws->share = draws->variance = draws->together = 0.0F;
+            draws->draws = 0;
+        }
     }
     for (size_t j = 0; j < prediction->chase_count; j++)
         predict_chase(prediction, scan, j);

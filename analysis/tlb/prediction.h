@@ -60,17 +60,17 @@ struct pb_tlb_prediction {
     const struct pb_tlb_effort *effort;
     bool is_checked; /* variances are needed */
     struct pb_tlb_stage *stages;
-    uint32_t *pages;     /* that are replayed in all passes but the first, */
-    size_t varying;      /* so many, */
-    size_t warm;         /* passes before the last one, */
-    size_t times;        /* and so many repeats */
-    uint64_t *come;      /* [passes][pages] in which the load comes to the level */
-    uint64_t *came;      /* [pages] in which that of the last pass did */
-    struct pb_room room; /* of all arrays */
+    uint32_t *pages;      /* that are replayed in all passes but the first, */
+    size_t varying;       /* so many, */
+    size_t warm;          /* passes before the last one, */
+    size_t times;         /* and so many repeats */
+    uint64_t *come;       /* [passes][pages] in which the load comes to the level */
+    uint64_t *came;       /* [pages] in which that of the last pass did */
+    struct pb_room *room; /* of all arrays */
 };
 
 /*
- * levels[count], scans and effort must outlive it; clear it in any case.
+ * levels[count], scans, effort and the room of its arrays must outlive it.
  *
  * is_checked  draws are wanted even where chances are known without
  *
@@ -79,8 +79,8 @@ struct pb_tlb_prediction {
 enum pb_status pb_tlb_prediction_open(const struct pb_tlb_scans *scans,
                                       const struct pb_tlb_level *levels, size_t count,
                                       const struct pb_tlb_effort *effort, bool is_checked,
-                                      struct pb_tlb_prediction *prediction, struct pb_error *err);
-void pb_tlb_prediction_clear(struct pb_tlb_prediction *prediction);
+                                      struct pb_room *room, struct pb_tlb_prediction *prediction,
+                                      struct pb_error *err);
 
 /* Predicts the loads of one scan: of all its chases, or of so many of each octave of pages. */
 void pb_tlb_predict(struct pb_tlb_prediction *prediction, size_t scan);

@@ -59,12 +59,11 @@ struct replay {
     double *log_factorial;       /* [places + 2] */
     double least_density;        /* of a load that levels explain */
     double log_likelihood;
-    struct pb_room room; /* of all arrays */
 };
 
 static enum pb_status open_replay(struct replay *replay, struct pb_error *err)
 {
-    struct pb_room *room = &replay->room;
+    struct pb_room *room = &replay->evidence->replay_room;
     const size_t chases = replay->prediction.chases_max, places = replay->prediction.places_max;
 
     PB_ROOM_ARRAY(room, replay->log_factorial, places + 2);
@@ -220,7 +219,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
         double misses[PB_TLB_FOUND_MAX] = {0.0}, likely = 1.0, known = 1.0;
         bool is_miss = true, is_predicted = is_drawn(replay, j);
 
-        if (isnan(excess))
+        if (isnan(excess) || (fits == NULL && !is_predicted))
             continue;
         find_densities(replay, base, excess, density);
         if (is_outlier(replay, j, excess, density, fits))
@@ -501,8 +500,9 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
     struct replay replay = {.evidence = evidence,
                             .least_density = 3.0 * exp(evidence->noise.log_contamination)};
     bool is_lost = false;
-    enum pb_status status = pb_tlb_prediction_open(evidence->scans, levels, replayed, effort,
-                                                   fits_out != NULL, &replay.prediction, err);
+    enum pb_status status =
+        pb_tlb_prediction_open(evidence->scans, levels, replayed, effort, fits_out != NULL,
+                               &evidence->replay_room, &replay.prediction, err);
 
     for (size_t i = 0; i < replayed; i++) {
         replay.steps[i + 1] = replay.steps[i] + levels[i].penalty_cycles;
@@ -523,7 +523,6 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
     if (is_lost)
         replay.log_likelihood = -INFINITY;
     *log_likelihood_out = replay.log_likelihood;
-    pb_room_clear(&replay.room);
-    pb_tlb_prediction_clear(&replay.prediction);
+    pb_room_reuse(&evidence->replay_room);
     return status;
 }
