@@ -77,6 +77,7 @@
  */
 #define PB_TLB_AGAINST   2e-3
 #define PB_TLB_OUTLIERS  4e-2
+#define PB_TLB_REPEATED  0.2  /* of outliers, at a place that had one in the chase before: 0.15 */
 #define PB_TLB_DEVIATION 0.1  /* likewise, of the square deviations, beyond what is chance */
 #define PB_TLB_SETTLED   0.08 /* so much is a right level's: 0.05 at most of H100s and H200s */
 

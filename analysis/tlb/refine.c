@@ -321,8 +321,9 @@ static bool change_shape(struct climb *climb, size_t at)
 }
 
 /*
- * About as many entries in any number of equal sets that entries come to in turn, with any victims,
- * and in more and more sets as long as that is better: sets of unequal ways may imitate others.
+ * Any number of equal sets that entries come to in turn, with any victims: as many entries, or as
+ * many ways; and more and more sets as long as that is better: sets of unequal ways may imitate
+ * others.
  */
 static bool change_sets(struct climb *climb, size_t at)
 {
@@ -337,15 +338,17 @@ static bool change_sets(struct climb *climb, size_t at)
 
         other.victims = (enum pb_tlb_victims)victims;
         climb->left = PB_TLB_TRIALS;
-        for (uint32_t sets = 1; sets <= entries && (sets <= PB_TLB_SETS_IN_TURN || again);
+        for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN || (sets <= entries && again);
              sets += sets < PB_TLB_SETS_IN_TURN ? 1 : sets) {
             again = false;
             other.set_count = sets;
-            for (uint32_t ways = entries / sets; ways <= (entries + sets - 1) / sets + more;
-                 ways++) {
+            for (uint32_t ways = entries / sets;
+                 ways <= (entries + sets - 1) / sets + more && sets <= entries; ways++) {
                 other.ways[0] = ways;
                 again |= look_at(climb, at, &other);
             }
+            other.ways[0] = from.ways[0];
+            again |= from.is_equal && sets <= PB_TLB_SETS_IN_TURN && look_at(climb, at, &other);
             better |= again;
         }
     }
@@ -375,6 +378,17 @@ double pb_tlb_misfit(const struct pb_tlb_fit *fit)
                 (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);
 }
 
+/* What is noise meets any place, and rarely one again and again. */
+static bool is_repeated(const struct pb_tlb_fit *fit)
+{
+    return fit->repeated >= PB_FEW + PB_TLB_REPEATED * fit->against;
+}
+
+static bool is_settled(const struct pb_tlb_fit *fit)
+{
+    return pb_tlb_misfit(fit) <= PB_TLB_SETTLED && !is_repeated(fit);
+}
+
 static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                             struct pb_error *err)
 {
@@ -393,12 +407,13 @@ static bool fits(struct climb *climb, size_t at)
 
     climb->status =
         climb->status == PB_OK ? check(climb->evidence, &levels, climb->err) : climb->status;
-    return climb->status != PB_OK || pb_tlb_misfit(&levels.fits[at]) <= PB_TLB_SETTLED;
+    return climb->status != PB_OK || is_settled(&levels.fits[at]);
 }
 
 /*
  * May other sets be what the level lacks? Then it is known which loads come to it, and these do
- * what is sure; how often a load misses that may do either depends on the sets.
+ * what is sure, but for those of some sets, again and again; how often a load misses that may do
+ * either depends on the sets.
  */
 static bool may_lack_sets(struct climb *climb, size_t at)
 {
@@ -410,6 +425,8 @@ static bool may_lack_sets(struct climb *climb, size_t at)
     for (size_t i = 0; i < at && climb->status == PB_OK; i++)
         if (pb_tlb_misfit(&levels.fits[i]) > PB_TLB_MISFIT_MOST)
             return false;
+    if (levels.items[at].structure.victims == PB_TLB_LRU && !is_repeated(fit))
+        return false;
     return climb->status == PB_OK &&
            fit->unexplained <= PB_TLB_AGAINST * PB_TLB_MISFIT_MOST * fmax(fit->leading, 1.0);
 }
@@ -481,19 +498,23 @@ static bool look_at_parity(struct climb *climb, size_t at, const struct pb_tlb_s
 
 /*
  * The best parity more, of those that missing pages of one set have in common, or with another bit:
- * those in which all pages of long strides are alike are not seen so. Else of the simplest.
+ * those in which all pages of long strides are alike are not seen so. Several of them together,
+ * too: one alone may show in few chases. Else of the simplest.
  */
 static bool add_parity(struct climb *climb, size_t at)
 {
     const struct pb_tlb_structure own = climb->best.items[at].structure;
     uint64_t touched = pb_tlb_touched_bits(climb->evidence->scans, own.coverage_bytes);
     struct pb_tlb_parities parities = {.sure_count = 0};
+    struct pb_tlb_structure together = own;
     bool better = false;
 
     if (climb->status == PB_OK)
         climb->status =
             pb_tlb_propose_parities(climb->evidence, climb->best.items, at, &parities, climb->err);
     for (size_t i = 0; i < parities.sure_count; i++) {
+        better |= i > 0 && look_at_parity(climb, at, &together, parities.sure[i]);
+        flip_bits(&together, together.mask_count, parities.sure[i]);
         better |= look_at_parity(climb, at, &own, parities.sure[i]);
         for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1)
             better |=
@@ -505,26 +526,42 @@ static bool add_parity(struct climb *climb, size_t at)
 }
 
 /*
- * Where victims are not the least recently used, sets by any parities: one more, or other bits, as
- * long as that is better. By all chases, of which few tell sets apart.
+ * Where loads miss otherwise than predicted, or it is a matter of chance which ones do, sets by any
+ * parities: one more, or other bits, as long as that is better; from those of the level on, and
+ * from one set. By all chases, of which few tell sets apart.
  */
 static bool change_parities(struct climb *climb, size_t at)
 {
-    struct climb other = *climb;
-    struct pb_tlb_levels levels = climb->best;
-    struct pb_tlb_structure *structure = &levels.items[at].structure;
-    bool again = structure->is_equal && structure->victims != PB_TLB_LRU &&
-                 name_parities(structure) && may_lack_sets(climb, at);
+    const struct pb_tlb_structure from = climb->best.items[at].structure;
+    bool better = false;
 
-    if (again)
+    if (!may_lack_sets(climb, at))
+        return false;
+    for (int from_one = 0; from_one < 2; from_one++) {
+        struct climb other = *climb;
+        struct pb_tlb_levels levels = climb->best;
+        struct pb_tlb_structure *structure = &levels.items[at].structure;
+        bool again = true;
+
+        *structure = from;
+        if (from_one) {
+            structure->ways[0] = (uint32_t)pb_tlb_entry_count(&from);
+            structure->is_equal = true;
+            structure->set_count = 1;
+            structure->mask_count = 0;
+        }
+        if (from_one ? from.set_count == 1 : !from.is_equal || !name_parities(structure))
+            continue;
         start(&other, climb->effort, PB_TLB_TRIALS, &levels);
-    while (again && other.status == PB_OK) {
-        again = add_parity(&other, at);
-        other.left = PB_TLB_TRIALS;
-        again = again || change_bits(&other, at);
-        again |= change_ways(&other, at, true);
+        while (again && other.status == PB_OK) {
+            again = add_parity(&other, at);
+            other.left = PB_TLB_TRIALS;
+            again = again || change_bits(&other, at);
+            again |= change_ways(&other, at, true);
+        }
+        better |= take_better(climb, &other);
     }
-    return take_better(climb, &other);
+    return better;
 }
 
 /* Ways of one set more, of another less, or both, as long as that is better. */
@@ -725,7 +762,7 @@ static void climb_ways(struct climb *climb, size_t first)
             continue; /* it is sure */
         start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 8);
         climb_level(climb, i, true, PB_TLB_TRIALS / 8);
-        if (move_ways(climb, i) || change_parities(climb, i))
+        if (move_ways(climb, i) | change_parities(climb, i))
             climb_level(climb, i, true, PB_TLB_TRIALS / 8);
     }
     start(climb, effort, PB_TLB_TRIALS / 8, &climb->best);
@@ -800,8 +837,7 @@ static size_t find_unsettled(const struct pb_tlb_levels *levels)
 {
     size_t i = 0;
 
-    while (i < levels->count && levels->items[i].structure.is_equal &&
-           pb_tlb_misfit(&levels->fits[i]) <= PB_TLB_SETTLED)
+    while (i < levels->count && levels->items[i].structure.is_equal && is_settled(&levels->fits[i]))
         i++;
     return i;
 }
@@ -885,9 +921,12 @@ static void simplify(struct climb *climb)
 static void improve(struct climb *climb, struct pb_tlb_levels *levels)
 {
     size_t first = find_unsettled(levels);
-    bool is_settled = worst_misfit(levels) <= PB_TLB_SETTLED;
+    bool all_settled = true;
     struct pb_tlb_levels before;
     double least;
+
+    for (size_t i = 0; i < levels->count; i++)
+        all_settled &= is_settled(&levels->fits[i]);
 
     start(climb, fine, PB_TLB_TRIALS / 8, levels);
     for (size_t i = 0; i < climb->best.count; i++)
@@ -895,7 +934,7 @@ static void improve(struct climb *climb, struct pb_tlb_levels *levels)
     change_caches(climb);
     before = climb->best;
     least = climb->score;
-    if (!is_settled) {
+    if (!all_settled) {
         start(climb, coarse, PB_TLB_TRIALS, &before);
         climb_levels(climb, first);
         *levels = climb->best;
@@ -1011,6 +1050,30 @@ static void list_even(struct climb *climb, size_t at)
     } while (even.ways[0] >= 2 && list(climb, at, &even));
 }
 
+/*
+ * Half as large entries in the sets of a hash, or in twice as many by the lowest bit of the entry's
+ * number, again and again: no chase may load two pages of an entry whose sets overflow.
+ */
+static void list_halved(struct climb *climb, size_t at)
+{
+    struct pb_tlb_structure same = climb->best.items[at].structure, more = same;
+    bool again = same.mask_count > 0;
+
+    while (again) {
+        same.coverage_bytes /= 2;
+        for (size_t i = 0; i < same.mask_count; i++)
+            same.masks[i] <<= 1;
+        more.coverage_bytes /= 2;
+        for (size_t i = 0; i < more.mask_count; i++)
+            more.masks[i] <<= 1;
+        again = list(climb, at, &same);
+        if (flip_bits(&more, more.mask_count, 1)) {
+            more.ways[0] = same.ways[0];
+            again |= list(climb, at, &more);
+        }
+    }
+}
+
 /* A way of a set in another one, of unequal ones or of few that entries come to in turn. */
 static void list_moved_ways(struct climb *climb, size_t at)
 {
@@ -1048,9 +1111,10 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     list(&climb, at, own);
     change_sets(&climb, at);
     change_shape(&climb, at);
-    if (own->is_equal && own->victims != PB_TLB_LRU) {
+    if (own->is_equal && (own->is_guessed || own->victims != PB_TLB_LRU)) {
         drop_parity(&climb, at);
         change_bits(&climb, at);
+        list_halved(&climb, at);
     }
     start(&climb, ways, 1, levels);
     if (own->is_equal)

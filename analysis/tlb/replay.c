@@ -211,6 +211,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                         const struct pb_tlb_base *base, struct pb_tlb_fit *fits)
 {
     static const float clear = 20.0F;
+    bool was_against[PB_TLB_FOUND_MAX] = {false}; /* in the chase before */
 
     for (size_t j = 0; j < replay->prediction.chase_count; j++) {
         double excess = *pb_tlb_cycles(scan, place, replay->prediction.chases[j]) - base->cycles;
@@ -260,8 +261,11 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                 is_predicted &= !is_against;
                 tally->sure += leads;
                 tally->outliers += leads && is_against;
-                if (fits != NULL)
+                if (fits != NULL) {
                     fits[i].against += is_against;
+                    fits[i].repeated += is_against && was_against[i];
+                }
+                was_against[i] = is_against;
             }
             comes *= chance;
         }
@@ -522,6 +526,9 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
     }
     if (is_lost)
         replay.log_likelihood = -INFINITY;
+    for (size_t i = 0; i < replayed && fits_out != NULL; i++)
+        fits_out[i].unexplained = fmax(
+            fits_out[i].unexplained, fits_out[i].repeated - PB_TLB_REPEATED * fits_out[i].against);
     *log_likelihood_out = replay.log_likelihood;
     pb_room_reuse(&evidence->replay_room);
     return status;

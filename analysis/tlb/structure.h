@@ -21,7 +21,7 @@ enum {
     PB_TLB_PARITIES_MAX = 12,
     PB_TLB_SETS_IN_TURN = 16, /* all numbers of sets up to this are tried for entries in turn */
     PB_TLB_UNEQUAL_MAX = 256,
-    PB_TLB_HYPOTHESES_MAX = 192
+    PB_TLB_HYPOTHESES_MAX = 320
 };
 
 enum pb_tlb_victims { PB_TLB_LRU, PB_TLB_RANDOM, PB_TLB_TREE, PB_TLB_FIFO, PB_TLB_VICTIMS };
