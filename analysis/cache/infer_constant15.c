@@ -60,13 +60,21 @@ static double find_l2_cycles(const struct pb_parameters *parameters)
 
 /*
  * Loads that are no faster than L2's hits come from there, whatever others the first cache answers.
- * PB_NOT_FOUND: they do, or L2's latency is not known, so that they may.
+ * PB_NOT_FOUND: they do, or its latency or the first cache's is not known, so that they may, or may
+ * be that one's hits.
  */
 static enum pb_status check_apart(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_parameter *own = pb_case_answer(at, "latency_cycles");
+    const struct pb_parameter *first =
+        pb_parameters_find(at->parameters, "constant_l1", "latency_cycles");
     double l2 = find_l2_cycles(at->parameters);
 
+    if (own->kind == PB_VALUE_NUMBER && first != NULL && first->kind != PB_VALUE_NUMBER)
+        return pb_fail(err, PB_NOT_FOUND,
+                       "depends on the latency of constant_l1, which is undetermined: loads that "
+                       "are to miss it take %.0f cycles, as its hits may",
+                       own->numbers[0].high);
     if (own->kind != PB_VALUE_NUMBER || own->numbers[0].high <= (1.0 - PB_NEXT_LEVEL_ALIKE) * l2)
         return PB_OK;
     if (isnan(l2))
