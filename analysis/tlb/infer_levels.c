@@ -623,14 +623,22 @@ static enum pb_status bound_level(struct pb_tlb_evidence *evidence, struct pb_tl
     return PB_OK;
 }
 
-/* What may be a cache, and the levels behind it, whose numbers depend on that. */
+/*
+ * What may be a cache, and the levels behind it, whose numbers depend on that: also what takes as
+ * long as a cache's miss, and is no level that explains its misses.
+ */
 static void leave_out_caches(const struct pb_tlb_evidence *evidence, struct levels *levels)
 {
     size_t count = 0;
 
-    while (count < levels->count &&
-           !pb_tlb_is_cache(evidence, &levels->items[count].best, levels->items[count].step_cycles))
+    while (count < levels->count) {
+        const struct level *here = &levels->items[count];
+
+        if (pb_tlb_is_cache(evidence, &here->best, here->step_cycles) ||
+            (!here->is_explained && pb_tlb_is_cache_step(evidence, here->step_cycles)))
+            break;
         count++;
+    }
     levels->is_ambiguous |= count < levels->count;
     levels->count = count;
 }

@@ -486,14 +486,18 @@ static bool change_bits(struct climb *climb, size_t at)
     return better;
 }
 
-/* The index with one parity more. */
+/* The index with one parity more, of as many entries, or of as many ways. */
 static bool look_at_parity(struct climb *climb, size_t at, const struct pb_tlb_structure *own,
-                           uint64_t mask)
+                           uint64_t mask, bool has_more_entries)
 {
     struct pb_tlb_structure other = *own;
 
     climb->left = PB_TLB_TRIALS;
-    return flip_bits(&other, other.mask_count, mask) && look_at(climb, at, &other);
+    if (!flip_bits(&other, other.mask_count, mask))
+        return false;
+    if (has_more_entries)
+        other.ways[0] = own->ways[0];
+    return look_at(climb, at, &other);
 }
 
 /*
@@ -513,35 +517,64 @@ static bool add_parity(struct climb *climb, size_t at)
         climb->status =
             pb_tlb_propose_parities(climb->evidence, climb->best.items, at, &parities, climb->err);
     for (size_t i = 0; i < parities.sure_count; i++) {
-        better |= i > 0 && look_at_parity(climb, at, &together, parities.sure[i]);
+        better |= i > 0 && look_at_parity(climb, at, &together, parities.sure[i], false);
         flip_bits(&together, together.mask_count, parities.sure[i]);
-        better |= look_at_parity(climb, at, &own, parities.sure[i]);
+        better |= look_at_parity(climb, at, &own, parities.sure[i], false);
+        better |= look_at_parity(climb, at, &own, parities.sure[i], true);
         for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1)
-            better |=
-                (bit & touched) != 0 && look_at_parity(climb, at, &own, parities.sure[i] ^ bit);
+            better |= (bit & touched) != 0 &&
+                      look_at_parity(climb, at, &own, parities.sure[i] ^ bit, true);
     }
     for (size_t i = 0; i < parities.simple_count && !better; i++)
-        better |= look_at_parity(climb, at, &own, parities.simple[i]);
+        better |= look_at_parity(climb, at, &own, parities.simple[i], false);
     return better;
+}
+
+/* Parities that are the lowest bits of the entry's number: sets in turn. */
+static void name_turns(struct climb *climb, size_t at)
+{
+    struct pb_tlb_level level = climb->best.items[at];
+    struct pb_tlb_structure *structure = &level.structure;
+
+    for (size_t i = 0; i < structure->mask_count; i++)
+        if (structure->masks[i] != (uint64_t)1 << i)
+            return;
+    structure->mask_count = 0;
+    structure->is_guessed = false;
+    climb->left = PB_TLB_TRIALS;
+    try_level(climb, at, level);
+}
+
+/* One parity more, or other bits, as long as that is better. */
+static void climb_parities(struct climb *climb, size_t at)
+{
+    bool again = true;
+
+    while (again && climb->status == PB_OK) {
+        again = add_parity(climb, at);
+        climb->left = PB_TLB_TRIALS;
+        again = again || change_bits(climb, at);
+        again |= change_ways(climb, at, true);
+    }
 }
 
 /*
  * Where loads miss otherwise than predicted, or it is a matter of chance which ones do, sets by any
- * parities: one more, or other bits, as long as that is better; from those of the level on, and
- * from one set. By all chases, of which few tell sets apart.
+ * parities: from those of the level on, and from one set where they do not fit. By all chases, of
+ * which few tell sets apart.
  */
 static bool change_parities(struct climb *climb, size_t at)
 {
     const struct pb_tlb_structure from = climb->best.items[at].structure;
+    int starts = fits(climb, at) ? 1 : 2;
     bool better = false;
 
     if (!may_lack_sets(climb, at))
         return false;
-    for (int from_one = 0; from_one < 2; from_one++) {
+    for (int from_one = 0; from_one < starts; from_one++) {
         struct climb other = *climb;
         struct pb_tlb_levels levels = climb->best;
         struct pb_tlb_structure *structure = &levels.items[at].structure;
-        bool again = true;
 
         *structure = from;
         if (from_one) {
@@ -550,17 +583,16 @@ static bool change_parities(struct climb *climb, size_t at)
             structure->set_count = 1;
             structure->mask_count = 0;
         }
-        if (from_one ? from.set_count == 1 : !from.is_equal || !name_parities(structure))
+        if (from_one ? from.set_count == 1 : !from.is_equal)
+            continue;
+        if (!name_parities(structure))
             continue;
         start(&other, climb->effort, PB_TLB_TRIALS, &levels);
-        while (again && other.status == PB_OK) {
-            again = add_parity(&other, at);
-            other.left = PB_TLB_TRIALS;
-            again = again || change_bits(&other, at);
-            again |= change_ways(&other, at, true);
-        }
+        climb_parities(&other, at);
         better |= take_better(climb, &other);
     }
+    if (better)
+        name_turns(climb, at);
     return better;
 }
 
@@ -951,6 +983,26 @@ static void improve(struct climb *climb, struct pb_tlb_levels *levels)
         climb->status = check(climb->evidence, levels, climb->err);
 }
 
+/* Without one of the levels, as long as that is better. */
+static void drop_levels(struct climb *climb, struct pb_tlb_levels *levels)
+{
+    size_t at = 0;
+
+    start(climb, fine, 1, levels);
+    while (at < climb->best.count && climb->best.count > 1) {
+        struct pb_tlb_levels fewer = climb->best;
+        struct pb_tlb_level *here = &fewer.items[at];
+
+        memmove(here, here + 1, (--fewer.count - at) * sizeof(*here));
+        climb->left = 1;
+        at = try(climb, &fewer) ? 0 : at + 1;
+    }
+    if (climb->status != PB_OK || climb->best.count == levels->count)
+        return;
+    *levels = climb->best;
+    climb->status = check(climb->evidence, levels, climb->err);
+}
+
 /* A level of one entry that covers no more than those before it answers nothing that they miss. */
 static void join_idle(struct pb_tlb_levels *levels)
 {
@@ -999,6 +1051,8 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         if (again)
             *levels = other;
     }
+    if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
+        drop_levels(&climb, levels);
     evidence->cache_share = levels->cache_share;
     return climb.status;
 }
