@@ -378,15 +378,14 @@ double pb_tlb_misfit(const struct pb_tlb_fit *fit)
                 (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);
 }
 
-/* What is noise meets any place, and rarely one again and again. */
-static bool is_repeated(const struct pb_tlb_fit *fit)
+bool pb_tlb_has_other_sets(const struct pb_tlb_fit *fit)
 {
     return fit->repeated >= PB_FEW + PB_TLB_REPEATED * fit->against;
 }
 
 static bool is_settled(const struct pb_tlb_fit *fit)
 {
-    return pb_tlb_misfit(fit) <= PB_TLB_SETTLED && !is_repeated(fit);
+    return pb_tlb_misfit(fit) <= PB_TLB_SETTLED && !pb_tlb_has_other_sets(fit);
 }
 
 static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
@@ -425,7 +424,7 @@ static bool may_lack_sets(struct climb *climb, size_t at)
     for (size_t i = 0; i < at && climb->status == PB_OK; i++)
         if (pb_tlb_misfit(&levels.fits[i]) > PB_TLB_MISFIT_MOST)
             return false;
-    if (levels.items[at].structure.victims == PB_TLB_LRU && !is_repeated(fit))
+    if (levels.items[at].structure.victims == PB_TLB_LRU && !pb_tlb_has_other_sets(fit))
         return false;
     return climb->status == PB_OK &&
            fit->unexplained <= PB_TLB_AGAINST * PB_TLB_MISFIT_MOST * fmax(fit->leading, 1.0);

@@ -24,6 +24,12 @@ struct pb_tlb_levels {
 double pb_tlb_misfit(const struct pb_tlb_fit *fit);
 
 /*
+ * Do loads of some places miss otherwise than predicted again and again? Noise meets any place, and
+ * rarely one twice in a row; entries of a wrong set do, in all chases that overfill it.
+ */
+bool pb_tlb_has_other_sets(const struct pb_tlb_fit *fit);
+
+/*
  * Fills levels->fits; where one is no fit, levels become the likeliest. PB_NO_MEMORY.
  */
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,

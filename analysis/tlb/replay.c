@@ -526,9 +526,6 @@ enum pb_status pb_tlb_replay(struct pb_tlb_evidence *evidence, const struct pb_t
     }
     if (is_lost)
         replay.log_likelihood = -INFINITY;
-    for (size_t i = 0; i < replayed && fits_out != NULL; i++)
-        fits_out[i].unexplained = fmax(
-            fits_out[i].unexplained, fits_out[i].repeated - PB_TLB_REPEATED * fits_out[i].against);
     *log_likelihood_out = replay.log_likelihood;
     pb_room_reuse(&evidence->replay_room);
     return status;
