@@ -395,6 +395,10 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 21001001          sets of unequal ways, of which the first ones that overflow are no size
  * 22000008, 22000009 the same, where a third or a quarter of the sets have more ways
  * 9901323           four sets of 105, which two are as likely as, found as one
+ * 20003379, 20003710, 22000153  hashed TLB sets of LRU or FIFO: another index had few loads against
+ * it 20003663          unequal TLB sets, two of them one way off: likewise 30000265          hashed
+ * TLB sets of entries that may be a quarter as large 20003640          one constant cache, whose
+ * hits are not known, taken for a second one
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -521,6 +525,12 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {22000008, {"texture.", "constant_l1."}},
         {22000009, {"l1."}},
         {9901323, {"tlb_l3."}},
+        {20003379, {"tlb_l2."}},
+        {20003710, {"tlb_l2."}},
+        {22000153, {"tlb_l2."}},
+        {20003663, {"tlb_l2."}},
+        {30000265, {"tlb_l2."}},
+        {20003640, {"constant_l15."}},
         {21001001, {"l1.", "readonly.", "texture."}},
     };
 
