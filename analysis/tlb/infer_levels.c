@@ -46,8 +46,7 @@ struct level {
     double confidence, coverage_confidence, sets_confidence; /* coverages, sets of all as likely */
     double reach_confidence;
     double explained;           /* of what places speak for: that it is a level */
-    bool is_explained;          /* loads miss as the best predicts, */
-    bool has_other_sets;        /* but for those of some sets */
+    bool is_explained;          /* loads miss as the best predicts */
     double loads, as_predicted; /* that come to it, and of these */
 };
 
@@ -684,12 +683,13 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->loads = likeliest.fits[i].loads;
         level->as_predicted = level->loads - likeliest.fits[i].against;
         level->is_explained = misfit <= PB_TLB_MISFIT_MOST;
-        level->has_other_sets = pb_tlb_has_other_sets(&likeliest.fits[i]);
         level->explained = fits;
         level->confidence *= fits;
         level->reach_confidence *= fits;
         level->coverage_confidence *= fits;
         level->sets_confidence *= fits;
+        if (pb_tlb_has_other_sets(&likeliest.fits[i])) /* what is noise is not repeated */
+            level->sets_confidence *= 1.0 - likeliest.fits[i].repeated / likeliest.fits[i].against;
         status = measure_penalty(evidence, i, &level->penalty, err);
     }
     if (status == PB_OK)
@@ -869,13 +869,6 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                                 level->best.gain, level->as_predicted, level->loads);
     pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
                             "entries by what each covers");
-    if (level->has_other_sets) {
-        for (size_t k = 1; k < sizeof(of_structure) / sizeof(of_structure[0]); k++)
-            pb_parameter_set_none(answer(at, i, of_structure[k]),
-                                  "unexplained: pages of some sets miss otherwise than by the "
-                                  "likeliest ones, again and again");
-        return;
-    }
     pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,
                             "likeliest of all structures");
     state_ways(at, i, level);
