@@ -73,11 +73,12 @@
  * to 8000428: the right structures 2e-4 at most, others that were thought likeliest 4e-3 and more,
  * or their shares of misses deviate from replays. Outliers that meet all chases alike are noise, of
  * a chase's loads up to this share: with it a level of a recorded H100 or H200 leaves 0.06 of what
- * is allowed at most.
+ * is allowed at most. Of all outliers noise repeats up to another share at the place that had one
+ * in the chase before: 0.15 at most of H200s without other tenants, 0.25 and more of wrong sets.
  */
 #define PB_TLB_AGAINST   2e-3
 #define PB_TLB_OUTLIERS  4e-2
-#define PB_TLB_REPEATED  0.2  /* of outliers, at a place that had one in the chase before: 0.15 */
+#define PB_TLB_REPEATED  0.2
 #define PB_TLB_DEVIATION 0.1  /* likewise, of the square deviations, beyond what is chance */
 #define PB_TLB_SETTLED   0.08 /* so much is a right level's: 0.05 at most of H100s and H200s */
 

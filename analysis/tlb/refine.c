@@ -789,11 +789,14 @@ static void climb_ways(struct climb *climb, size_t first)
     const struct pb_tlb_effort effort = climb->effort;
 
     for (size_t i = first; i < climb->best.count; i++) {
+        bool moved;
+
         if (i == 0 && climb->best.items[i].structure.victims == PB_TLB_LRU && fits(climb, i))
             continue; /* it is sure */
         start_levels(climb, levels_to_look_at(&climb->best, i), PB_TLB_TRIALS / 8);
         climb_level(climb, i, true, PB_TLB_TRIALS / 8);
-        if (move_ways(climb, i) | change_parities(climb, i))
+        moved = move_ways(climb, i);
+        if (change_parities(climb, i) || moved)
             climb_level(climb, i, true, PB_TLB_TRIALS / 8);
     }
     start(climb, effort, PB_TLB_TRIALS / 8, &climb->best);
