@@ -242,6 +242,53 @@ static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
     return status;
 }
 
+/* The index without one of its masks, with so many ways. */
+static struct pb_geometry without_mask(const struct pb_geometry *index, size_t i, uint64_t ways)
+{
+    struct pb_geometry other = *index;
+    bool is_modulo = true;
+
+    other.sets /= 2;
+    other.ways = ways;
+    other.mask_count--;
+    memmove(&other.masks[i], &other.masks[i + 1], (other.mask_count - i) * sizeof(*other.masks));
+    for (size_t k = 0; k < other.mask_count; k++)
+        is_modulo &= other.masks[k] == other.line_bytes << k;
+    if (is_modulo) {
+        other.index = PB_INDEX_MODULO;
+        other.mask_count = 0;
+    }
+    return other;
+}
+
+/*
+ * A mask that hardly any pair of lines breaks is kept by those of any sets. Without one of its
+ * masks, of as many ways or of as many lines, as long as that is likelier. Hypotheses are sorted.
+ */
+static enum pb_status drop_masks(struct scene *scene, struct pb_error *err)
+{
+    struct pb_hypotheses *hypotheses = &scene->hypotheses;
+    enum pb_status status = PB_OK;
+    bool again = true;
+
+    while (again && status == PB_OK) {
+        const struct pb_hypothesis best = hypotheses->items[0];
+
+        for (size_t i = 0; i < 2 * best.geometry.mask_count && status == PB_OK; i++) {
+            struct pb_hypothesis other = best;
+
+            other.geometry =
+                without_mask(&best.geometry, i / 2, best.geometry.ways * (1 + i % 2));
+            status = score_fully(scene, &other, err);
+            if (status == PB_OK && other.log_likelihood > best.log_likelihood)
+                status = pb_hypotheses_add(hypotheses, &other, err);
+        }
+        pb_hypotheses_sort(hypotheses);
+        again = hypotheses->items[0].log_likelihood > best.log_likelihood;
+    }
+    return status;
+}
+
 /*
  * The likeliest sets with unequal ways, where that is likelier still. Each has the ways that its
  * passes ask for: where overfull ones lack misses all the same, these are no sets (17% of them in
@@ -394,6 +441,8 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
     if (status == PB_OK)
         status = score_finalists(scene, err);
     pb_hypotheses_sort(hypotheses);
+    if (status == PB_OK)
+        status = drop_masks(scene, err);
     join_setless(hypotheses);
     if (status == PB_OK) {
         join_rivals(scene);
