@@ -1107,25 +1107,33 @@ static void list_even(struct climb *climb, size_t at)
 }
 
 /*
- * Half as large entries in the sets of a hash, or in twice as many by the lowest bit of the entry's
- * number, again and again: no chase may load two pages of an entry whose sets overflow.
+ * Half as large entries in the sets of a hash, again and again: the lowest bit of an entry's number
+ * may belong to none of the parities, to any, or be one more. No chase may load two pages of an
+ * entry whose sets overflow.
  */
 static void list_halved(struct climb *climb, size_t at)
 {
-    struct pb_tlb_structure same = climb->best.items[at].structure, more = same;
-    bool again = same.mask_count > 0;
+    struct pb_tlb_structure half = climb->best.items[at].structure;
+    bool again = half.mask_count > 0;
 
     while (again) {
+        struct pb_tlb_structure same = half;
+
         same.coverage_bytes /= 2;
         for (size_t i = 0; i < same.mask_count; i++)
             same.masks[i] <<= 1;
-        more.coverage_bytes /= 2;
-        for (size_t i = 0; i < more.mask_count; i++)
-            more.masks[i] <<= 1;
         again = list(climb, at, &same);
-        if (flip_bits(&more, more.mask_count, 1)) {
-            more.ways[0] = same.ways[0];
-            again |= list(climb, at, &more);
+        half = again ? same : half;
+        for (size_t i = 0; i <= same.mask_count; i++) {
+            struct pb_tlb_structure other = same;
+
+            if (!flip_bits(&other, i, 1))
+                continue;
+            other.ways[0] = same.ways[0];
+            if (list(climb, at, &other) && !again) {
+                again = true;
+                half = other;
+            }
         }
     }
 }
@@ -1170,8 +1178,8 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     if (own->is_equal && (own->is_guessed || own->victims != PB_TLB_LRU)) {
         drop_parity(&climb, at);
         change_bits(&climb, at);
-        list_halved(&climb, at);
     }
+    list_halved(&climb, at);
     start(&climb, ways, 1, levels);
     if (own->is_equal)
         list_ways(&climb, at);
