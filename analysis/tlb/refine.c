@@ -529,6 +529,48 @@ static bool add_parity(struct climb *climb, size_t at)
     return better;
 }
 
+/*
+ * Entries twice as large, whose numbers lack the lowest bit: in half as many sets, or in as many.
+ * False: there is no half, or the parities need that bit.
+ */
+static bool enlarge(struct pb_tlb_structure *structure, bool halves_sets)
+{
+    bool is_hashed = structure->mask_count > 0;
+    size_t count;
+
+    structure->coverage_bytes *= 2;
+    structure->resolved >>= 1;
+    structure->open >>= 1;
+    if (halves_sets && (is_hashed ? structure->masks[0] != 1 : structure->set_count % 2 != 0))
+        return false;
+    if (halves_sets && is_hashed)
+        *structure = pb_tlb_halve(structure, 0, 0);
+    else if (halves_sets)
+        structure->set_count /= 2;
+    count = structure->mask_count;
+    for (size_t i = 0; i < count; i++)
+        structure->masks[i] >>= 1;
+    structure->mask_count = pb_gf2_reduce(structure->masks, count);
+    return structure->mask_count == count;
+}
+
+/* Larger entries, as long as that is better. */
+static bool enlarge_entries(struct climb *climb, size_t at)
+{
+    bool better = false, again = true;
+
+    while (again) {
+        again = false;
+        for (int halves_sets = 1; halves_sets >= 0 && !again; halves_sets--) {
+            struct pb_tlb_level level = climb->best.items[at];
+
+            again = enlarge(&level.structure, halves_sets) && try_level(climb, at, level);
+        }
+        better |= again;
+    }
+    return better;
+}
+
 /* Parities that are the lowest bits of the entry's number: sets in turn. */
 static void name_turns(struct climb *climb, size_t at)
 {
@@ -553,6 +595,7 @@ static void climb_parities(struct climb *climb, size_t at)
         again = add_parity(climb, at);
         climb->left = PB_TLB_TRIALS;
         again = again || change_bits(climb, at);
+        again |= enlarge_entries(climb, at);
         again |= change_ways(climb, at, true);
     }
 }
@@ -933,18 +976,13 @@ static void simplify(struct climb *climb)
         start_levels(climb, levels_to_look_at(&climb->best, at), 1);
         same = 1.0 + fmax(1e-3, measure_noise(climb)); /* a better one gains 1 */
 
-        while (left > 0 && climb->best.items[at].structure.is_equal &&
-               climb->best.items[at].structure.mask_count == 0) {
+        while (left > 0 && climb->best.items[at].structure.is_equal) {
             struct pb_tlb_level level = climb->best.items[at];
             bool is_done;
 
-            level.structure.coverage_bytes *= 2;
-            if (left == 2)
-                level.structure.set_count /= 2;
             climb->left++;
             climb->score -= same; /* as likely is enough */
-            is_done = (left == 1 || climb->best.items[at].structure.set_count % 2 == 0) &&
-                      try_level(climb, at, level);
+            is_done = enlarge(&level.structure, left == 2) && try_level(climb, at, level);
             climb->score += is_done ? 0.0 : same;
             left = is_done ? 2 : left - 1;
         }

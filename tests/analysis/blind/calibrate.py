@@ -12,8 +12,9 @@ import collections
 import csv
 import sys
 
-BANDS = (0.0, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98)  # as in analysis/confidence.c
-FAMILIES = ("time", "rate", "structure", "edge", "tlb_step", "tlb", "topology", "sampled")
+BANDS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98)  # as in analysis/confidence.c
+FAMILIES = ("time", "rate", "structure", "edge", "tlb_step", "tlb_third", "tlb", "tlb_sets",
+            "topology", "sampled")
 JUDGED = {"exact": 1, "bounded": 1, "wrong": 0, "spurious": 0}
 PRIOR = 2.0
 MOST = 0.999  # a few hundred devices do not show more: the values of a device are right together
