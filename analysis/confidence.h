@@ -55,7 +55,7 @@ enum pb_value_family {
     PB_FAMILY_RATE,      /* throughputs, shares, counts of errors */
     PB_FAMILY_STRUCTURE, /* sizes, lines, sets, indexes, policies, sharing, banks */
     PB_FAMILY_EDGE,      /* where a curve changes that has no level of its own */
-    PB_FAMILY_TLB_STEP,  /* of TLBs what is seen in any sets: penalty, coverage of an entry, page; */
+    PB_FAMILY_TLB_STEP, /* of TLBs what is seen in any sets: penalty, coverage of an entry, page; */
     PB_FAMILY_TLB_THIRD, /* the same of the third level, which few loads come to */
     PB_FAMILY_TLB,       /* entries, by the comparison of hypotheses */
     PB_FAMILY_TLB_SETS,  /* their sets, ways and index */

@@ -277,8 +277,7 @@ static enum pb_status drop_masks(struct scene *scene, struct pb_error *err)
         for (size_t i = 0; i < 2 * best.geometry.mask_count && status == PB_OK; i++) {
             struct pb_hypothesis other = best;
 
-            other.geometry =
-                without_mask(&best.geometry, i / 2, best.geometry.ways * (1 + i % 2));
+            other.geometry = without_mask(&best.geometry, i / 2, best.geometry.ways * (1 + i % 2));
             status = score_fully(scene, &other, err);
             if (status == PB_OK && other.log_likelihood > best.log_likelihood)
                 status = pb_hypotheses_add(hypotheses, &other, err);

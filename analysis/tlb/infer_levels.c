@@ -688,8 +688,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->reach_confidence *= fits;
         level->coverage_confidence *= fits;
         level->sets_confidence *= fits;
-        if (pb_tlb_has_other_sets(&likeliest.fits[i])) /* what is noise is not repeated */
-            level->sets_confidence *= 1.0 - likeliest.fits[i].repeated / likeliest.fits[i].against;
+        level->sets_confidence *= 1.0 - pb_tlb_other_sets(&likeliest.fits[i]);
         status = measure_penalty(evidence, i, &level->penalty, err);
     }
     if (status == PB_OK)

@@ -370,22 +370,34 @@ static bool drop_parity(struct climb *climb, size_t at)
     return better;
 }
 
+/* Loads that do other than in all replays, where there are more of them than by chance. */
+static double count_denied(const struct pb_tlb_fit *fit)
+{
+    double by_chance = fit->deniable + PB_FEW + PB_SIGMAS * sqrt(fit->deniable);
+
+    return fit->denied > by_chance ? fit->denied - fit->deniable : 0.0;
+}
+
 double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 {
     double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, fmax(fit->by_chance, 1.0));
+    double unexplained = fit->unexplained + count_denied(fit);
 
-    return fmax(fit->unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
+    return fmax(unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
                 (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);
 }
 
-bool pb_tlb_has_other_sets(const struct pb_tlb_fit *fit)
+double pb_tlb_other_sets(const struct pb_tlb_fit *fit)
 {
-    return fit->repeated >= PB_FEW + PB_TLB_REPEATED * fit->against;
+    double denied = count_denied(fit), against = fit->against + denied;
+    double repeated = fit->repeated + denied;
+
+    return repeated >= PB_FEW + PB_TLB_REPEATED * against ? repeated / against : 0.0;
 }
 
 static bool is_settled(const struct pb_tlb_fit *fit)
 {
-    return pb_tlb_misfit(fit) <= PB_TLB_SETTLED && !pb_tlb_has_other_sets(fit);
+    return pb_tlb_misfit(fit) <= PB_TLB_SETTLED && pb_tlb_other_sets(fit) == 0.0;
 }
 
 static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
@@ -424,7 +436,7 @@ static bool may_lack_sets(struct climb *climb, size_t at)
     for (size_t i = 0; i < at && climb->status == PB_OK; i++)
         if (pb_tlb_misfit(&levels.fits[i]) > PB_TLB_MISFIT_MOST)
             return false;
-    if (levels.items[at].structure.victims == PB_TLB_LRU && !pb_tlb_has_other_sets(fit))
+    if (levels.items[at].structure.victims == PB_TLB_LRU && pb_tlb_other_sets(fit) == 0.0)
         return false;
     return climb->status == PB_OK &&
            fit->unexplained <= PB_TLB_AGAINST * PB_TLB_MISFIT_MOST * fmax(fit->leading, 1.0);

@@ -25,9 +25,10 @@ double pb_tlb_misfit(const struct pb_tlb_fit *fit);
 
 /*
  * Do loads of some places miss otherwise than predicted again and again? Noise meets any place, and
- * rarely one twice in a row; entries of a wrong set do, in all chases that overfill it.
+ * rarely one twice in a row; entries of a wrong set do, in all chases that overfill it, and in all
+ * replays. The share of such loads, of those that do otherwise; 0: no.
  */
-bool pb_tlb_has_other_sets(const struct pb_tlb_fit *fit);
+double pb_tlb_other_sets(const struct pb_tlb_fit *fit);
 
 /*
  * Fills levels->fits; where one is no fit, levels become the likeliest. PB_NO_MEMORY.

@@ -206,6 +206,21 @@ static bool is_drawn(const struct replay *replay, size_t chase)
     return any;
 }
 
+/*
+ * A load that does other than in all replays. As often one of these does other than all the rest:
+ * the recorded loads might be one more of them.
+ */
+static void count_denied(const struct pb_tlb_draws *draws, double chance, bool is_miss,
+                         struct pb_tlb_fit *fit)
+{
+    double rarer = draws->draws * fmin(chance, 1.0 - chance); /* in how many replays */
+
+    if (draws->draws > 0 && rarer < 0.5)
+        fit->denied += is_miss != (chance > 0.5);
+    else if (draws->draws > 0 && rarer < 1.5)
+        fit->deniable += 1.0 / draws->draws;
+}
+
 /* Compares a place's loads with what is predicted. */
 static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, size_t place,
                         const struct pb_tlb_base *base, struct pb_tlb_fit *fits)
@@ -251,6 +266,8 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                 tally->expected += chance;
                 tally->seen++;
                 tally->misses += is_miss;
+                if (fits != NULL)
+                    count_denied(&replay->prediction.levels[i].draws[j], chance, is_miss, &fits[i]);
                 if (is_predicted) {
                     add_to_set(tally_of(replay, i, j, place), chance, is_miss);
                     known = is_miss ? misses[i] : density[i];
