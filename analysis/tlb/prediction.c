@@ -60,7 +60,7 @@ struct pb_tlb_stage {
     uint8_t *of_set;       /* [sets] outcome of its entries' first loads */
     uint32_t *reached, *missed; /* [places] how often in the last pass of all repeats */
     size_t groups;              /* of the scan: sets, or one of all */
-    struct drawn all, *drawn;   /* all loads; [groups] those that vary */
+    struct drawn all, *drawn;   /* loads that vary; [groups] of these */
     /* Each chase loads the pages of the one before and some more: what is known of those */
     struct progress filled_first, counted, decided; /* cold; looked_up, rank; outcome */
     bool has_changed; /* a page has another outcome than in the chase before */
@@ -545,12 +545,12 @@ static void count_last(const struct pb_tlb_prediction *prediction, struct pb_tlb
 
         stage->reached[page] = (uint32_t)__builtin_popcountll(prediction->came[k]);
         stage->missed[page] = (uint32_t)__builtin_popcountll(missed[k]);
+        if (stage->outcome[page] != VARIES)
+            continue;
         count(&stage->all.came, prediction->came[k]);
         count(&stage->all.gone, missed[k]);
-        if (stage->outcome[page] == VARIES) {
-            count(&drawn->came, prediction->came[k]);
-            count(&drawn->gone, missed[k]);
-        }
+        count(&drawn->came, prediction->came[k]);
+        count(&drawn->gone, missed[k]);
     }
 }
 
