@@ -395,10 +395,13 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 21001001          sets of unequal ways, of which the first ones that overflow are no size
  * 22000008, 22000009 the same, where a third or a quarter of the sets have more ways
  * 9901323           four sets of 105, which two are as likely as, found as one
- * 20003379, 20003710, 22000153  hashed TLB sets of LRU or FIFO: another index had few loads against
- * it 20003663          unequal TLB sets, two of them one way off: likewise 30000265          hashed
- * TLB sets of entries that may be a quarter as large 20003640          one constant cache, whose
- * hits are not known, taken for a second one
+ *
+ * TLB sets by hash, of which another index had few loads against it: 20003379, 20003710, 22000153;
+ * whose entries may be smaller: 30000265, 20003757; whose index took on bits that larger entries
+ * lack: 20004045; behind random victims, where loads did other than in all replays: 20003952.
+ * Unequal TLB sets, two of them one way off: 20003663. One constant cache, whose hits are not
+ * known, taken for a second one: 20003640. Cache sets by a mask that hardly any pair of lines
+ * breaks: 20003861, 22000177. L2's line, excluded by misses that passes lack of any line: 20003762.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -531,6 +534,12 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {20003663, {"tlb_l2."}},
         {30000265, {"tlb_l2."}},
         {20003640, {"constant_l15."}},
+        {20003757, {"tlb_l2."}},
+        {20004045, {"tlb_l3."}},
+        {20003952, {"tlb_l2."}},
+        {20003861, {"readonly.", "texture."}},
+        {22000177, {"l1."}},
+        {20003762, {"l2.line_bytes"}},
         {21001001, {"l1.", "readonly.", "texture."}},
     };
 
