@@ -262,7 +262,7 @@ static enum pb_status list_lines(const struct evidence *evidence, const struct p
                                  uint64_t *bound_out, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
-    size_t of_any = 0; /* misses that passes lack whatever the line */
+    size_t of_any = 0; /* misses that passes lack whatever the line: more than that may fit */
 
     *bound_out = 0;
     for (uint64_t line = shortest; status == PB_OK && line <= PB_LINE_MAX; line *= 2) {
@@ -270,9 +270,9 @@ static enum pb_status list_lines(const struct evidence *evidence, const struct p
         size_t lacking;
 
         status = count_lacking(evidence, line, &lacking, err);
-        if (line == shortest)
+        if (line == shortest && !evidence->is_prefetched)
             of_any = lacking;
-        if (status == PB_OK && lacking >= of_any + PB_FEW) {
+        if (status == PB_OK && line > shortest && lacking >= of_any + PB_FEW) {
             *bound_out = line;
             break;
         }

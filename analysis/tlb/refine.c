@@ -371,7 +371,7 @@ static bool drop_parity(struct climb *climb, size_t at)
 }
 
 /* Loads that do other than in all replays, where there are more of them than by chance. */
-static double count_denied(const struct pb_tlb_fit *fit)
+static double denied_beyond_chance(const struct pb_tlb_fit *fit)
 {
     double by_chance = fit->deniable + PB_FEW + PB_SIGMAS * sqrt(fit->deniable);
 
@@ -381,7 +381,7 @@ static double count_denied(const struct pb_tlb_fit *fit)
 double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 {
     double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, fmax(fit->by_chance, 1.0));
-    double unexplained = fit->unexplained + count_denied(fit);
+    double unexplained = fit->unexplained + denied_beyond_chance(fit);
 
     return fmax(unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
                 (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);
@@ -389,7 +389,7 @@ double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 
 double pb_tlb_other_sets(const struct pb_tlb_fit *fit)
 {
-    double denied = count_denied(fit), against = fit->against + denied;
+    double denied = denied_beyond_chance(fit), against = fit->against + denied;
     double repeated = fit->repeated + denied;
 
     return repeated >= PB_FEW + PB_TLB_REPEATED * against ? repeated / against : 0.0;
@@ -1170,6 +1170,8 @@ static void list_halved(struct climb *climb, size_t at)
         struct pb_tlb_structure same = half;
 
         same.coverage_bytes /= 2;
+        same.resolved <<= 1;
+        same.open <<= 1;
         for (size_t i = 0; i < same.mask_count; i++)
             same.masks[i] <<= 1;
         again = list(climb, at, &same);
