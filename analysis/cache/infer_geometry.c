@@ -246,15 +246,12 @@ static enum pb_status score_finalists(struct scene *scene, struct pb_error *err)
 static struct pb_geometry without_mask(const struct pb_geometry *index, size_t i, uint64_t ways)
 {
     struct pb_geometry other = *index;
-    bool is_modulo = true;
 
     other.sets /= 2;
     other.ways = ways;
     other.mask_count--;
     memmove(&other.masks[i], &other.masks[i + 1], (other.mask_count - i) * sizeof(*other.masks));
-    for (size_t k = 0; k < other.mask_count; k++)
-        is_modulo &= other.masks[k] == other.line_bytes << k;
-    if (is_modulo) {
+    if (pb_geometry_is_modulo(&other)) {
         other.index = PB_INDEX_MODULO;
         other.mask_count = 0;
     }

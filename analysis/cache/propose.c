@@ -342,7 +342,7 @@ static double prior_of_masks(const uint64_t *masks, size_t count, size_t bits)
     return sum;
 }
 
-static bool is_modulo(const struct pb_geometry *geometry)
+bool pb_geometry_is_modulo(const struct pb_geometry *geometry)
 {
     for (size_t i = 0; i < geometry->mask_count; i++)
         if (geometry->masks[i] != geometry->line_bytes << i)
@@ -360,7 +360,8 @@ static enum pb_status propose_masks(const struct proposals *proposals, struct pb
 
     geometry.index = PB_INDEX_XOR;
     geometry.sets = (uint64_t)1 << geometry.mask_count;
-    if (geometry.sets > SETS_MAX || is_modulo(&geometry)) /* plain modulo: proposed as such */
+    if (geometry.sets > SETS_MAX ||
+        pb_geometry_is_modulo(&geometry)) /* plain modulo: proposed as such */
         return PB_OK;
     log_prior += prior_of_masks(geometry.masks, geometry.mask_count, proposals->space.bits);
     status = find_fullest(&geometry, proposals->base, proposals->array_bytes, &ways[0], err);

@@ -37,4 +37,7 @@ struct pb_far_bits pb_geometry_far_bits(const struct pb_cache_chases *chases,
  * of sweeps: no other bit of an index can show. */
 uint64_t pb_geometry_varied_bits(const struct pb_cache_chases *chases);
 
+/* Are the masks those of the line number modulo a power of two? */
+bool pb_geometry_is_modulo(const struct pb_geometry *geometry);
+
 #endif
