@@ -262,7 +262,9 @@ static enum pb_status list_lines(const struct evidence *evidence, const struct p
                                  uint64_t *bound_out, struct pb_error *err)
 {
     enum pb_status status = PB_OK;
-    size_t of_any = 0; /* misses that passes lack whatever the line: more than that may fit */
+    /* Misses that passes lack of the shortest line, too: more may fit than was thought. What is
+     * prefetched hides misses of any line, and leaves the line open instead. */
+    size_t of_any = 0;
 
     *bound_out = 0;
     for (uint64_t line = shortest; status == PB_OK && line <= PB_LINE_MAX; line *= 2) {
