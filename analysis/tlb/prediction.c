@@ -13,9 +13,6 @@ enum { REPEATS_MIN = 4, PASSES_MAX = 3 };
 /* Repeats run side by side: sets of them, by bits. */
 typedef uint64_t repeat_set;
 
-/* No page. */
-static const uint32_t NOBODY = UINT32_MAX;
-
 /* What becomes of a page at a level in every pass but the first. */
 enum outcome { HITS, MISSES, VARIES };
 
@@ -39,16 +36,17 @@ struct drawn {
 /* One level, as the pages of a scan meet it. */
 struct pb_tlb_stage {
     const struct pb_tlb_structure *structure;
-    repeat_set *present;       /* [pages] by the first page of the entry, */
-    uint32_t *filled;          /* how many of a set are: [sets]; random: [begin][repeats] */
-    uint32_t *older, *newer;   /* LRU, FIFO: [pages] neighbours in the order of a set; NOBODY */
-    uint32_t *oldest, *newest; /* [sets] its ends */
-    uint32_t *held;            /* tree: [begin + way] pages; random: [begin + way][repeats] */
-    uint32_t *begin;           /* [sets] of those that vary, */
-    uint32_t held_count;       /* which have so many ways */
-    uint32_t *way;             /* tree: [pages] that holds the entry */
-    unsigned char *trees;      /* [sets][2 * leaves] */
-    size_t leaves;             /* of the widest set */
+    repeat_set *present;   /* [pages] by the first page of the entry, */
+    uint32_t *filled;      /* how many of a set are: [sets]; random: [begin][repeats] */
+    uint32_t *held;        /* tree: [begin + way] pages; random: [begin + way][repeats] */
+    uint32_t *listed;      /* LRU, FIFO: first pages of the entries of sets that vary, */
+    repeat_set *renewed;   /* [PASSES_MAX][pages] when these became the newest of their set, */
+    struct counter *newer; /* [sets][2] how many did since; see renew_entries() */
+    uint32_t *begin;       /* [sets] of those that vary, */
+    uint32_t held_count;   /* which have so many ways */
+    uint32_t *way;         /* tree: [pages] that holds the entry */
+    unsigned char *trees;  /* [sets][2 * leaves] */
+    size_t leaves;         /* of the widest set */
     uint64_t random;
     uint32_t *entry, *set; /* [pages]; entry numbers modulo the number of sets are the set */
     uint32_t *first;       /* [pages] the first page of the entry */
@@ -78,6 +76,11 @@ static bool has_random_victims(const struct pb_tlb_stage *stage)
 static bool has_tree(const struct pb_tlb_stage *stage)
 {
     return stage->structure->victims == PB_TLB_TREE;
+}
+
+static bool has_order(const struct pb_tlb_stage *stage)
+{
+    return !has_random_victims(stage) && !has_tree(stage);
 }
 
 static uint32_t ways_of(const struct pb_tlb_structure *structure, size_t set)
@@ -117,10 +120,9 @@ static void open_stage(struct pb_tlb_prediction *prediction, struct pb_tlb_stage
     PB_ROOM_SCRATCH(room, stage->present, pages);
     PB_ROOM_SCRATCH(room, stage->held, cells);
     PB_ROOM_SCRATCH(room, stage->filled, has_random_victims(stage) ? cells : sets);
-    PB_ROOM_SCRATCH(room, stage->older, pages);
-    PB_ROOM_SCRATCH(room, stage->newer, pages);
-    PB_ROOM_SCRATCH(room, stage->oldest, sets);
-    PB_ROOM_SCRATCH(room, stage->newest, sets);
+    PB_ROOM_SCRATCH(room, stage->listed, has_order(stage) ? pages : 1);
+    PB_ROOM_SCRATCH(room, stage->renewed, has_order(stage) ? PASSES_MAX * pages : 1);
+    PB_ROOM_SCRATCH(room, stage->newer, has_order(stage) ? 2 * sets : 1);
     PB_ROOM_SCRATCH(room, stage->first, pages);
     PB_ROOM_SCRATCH(room, stage->entry, pages);
     PB_ROOM_SCRATCH(room, stage->set, pages);
@@ -197,31 +199,7 @@ static void empty(struct pb_tlb_stage *stage, size_t pages, size_t times)
         return;
     }
     memset(stage->filled, 0, sets * sizeof(*stage->filled));
-    if (has_tree(stage)) {
-        memset(stage->trees, 0, 2 * stage->leaves * sets);
-        return;
-    }
-    memset(stage->oldest, UINT8_MAX, sets * sizeof(*stage->oldest));
-    memset(stage->newest, UINT8_MAX, sets * sizeof(*stage->newest));
-}
-
-/* Takes a page out of the order of its set. */
-static void take(struct pb_tlb_stage *stage, uint32_t set, uint32_t page)
-{
-    uint32_t older = stage->older[page], newer = stage->newer[page];
-
-    *(older == NOBODY ? &stage->oldest[set] : &stage->newer[older]) = newer;
-    *(newer == NOBODY ? &stage->newest[set] : &stage->older[newer]) = older;
-}
-
-static void append(struct pb_tlb_stage *stage, uint32_t set, uint32_t page)
-{
-    uint32_t older = stage->newest[set];
-
-    stage->older[page] = older;
-    stage->newer[page] = NOBODY;
-    *(older == NOBODY ? &stage->oldest[set] : &stage->newer[older]) = page;
-    stage->newest[set] = page;
+    memset(stage->trees, 0, 2 * stage->leaves * sets);
 }
 
 /* A number below the limit. */
@@ -229,29 +207,6 @@ static uint32_t draw(struct pb_tlb_stage *stage, uint32_t limit)
 {
     stage->random = stage->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint32_t)((stage->random >> 32) * limit >> 32);
-}
-
-/* LRU, FIFO: the oldest one of a full set makes room. */
-static bool touch_in_order(struct pb_tlb_stage *stage, uint32_t set, uint32_t page)
-{
-    if (stage->present[page] != 0) {
-        if (stage->structure->victims == PB_TLB_LRU && stage->newest[set] != page) {
-            take(stage, set, page);
-            append(stage, set, page);
-        }
-        return true;
-    }
-    if (stage->filled[set] == ways_of(stage->structure, set)) {
-        uint32_t victim = stage->oldest[set];
-
-        stage->present[victim] = 0;
-        take(stage, set, victim);
-    } else {
-        stage->filled[set]++;
-    }
-    append(stage, set, page);
-    stage->present[page] = 1;
-    return false;
 }
 
 static bool touch_tree(struct pb_tlb_stage *stage, uint32_t set, uint32_t page)
@@ -308,9 +263,7 @@ static repeat_set touch(struct pb_tlb_stage *stage, uint32_t set, uint32_t page,
 {
     if (has_random_victims(stage))
         return touch_random(stage, set, page, come, times);
-    return (has_tree(stage) ? touch_tree(stage, set, page) : touch_in_order(stage, set, page))
-               ? come
-               : 0;
+    return touch_tree(stage, set, page) ? come : 0;
 }
 
 /* The entries of a scan's pages, at a level behind another; before is NULL: behind none. */
@@ -472,6 +425,52 @@ static void list_pages(struct pb_tlb_prediction *prediction, size_t pages)
     }
 }
 
+/* Once more in each of those repeats. */
+static void count(struct counter *counter, repeat_set those)
+{
+    for (size_t i = 0; those != 0; i++) {
+        repeat_set carry;
+
+        if (i == counter->length)
+            counter->digits[counter->length++] = 0;
+        carry = counter->digits[i] & those;
+        counter->digits[i] ^= those;
+        those = carry;
+    }
+}
+
+/* Once less. */
+static void discount(struct counter *counter, repeat_set those)
+{
+    for (size_t i = 0; those != 0; i++) {
+        repeat_set borrow = ~counter->digits[i] & those;
+
+        counter->digits[i] ^= those;
+        those = borrow;
+    }
+}
+
+/* In which repeats it was less often. */
+static repeat_set find_below(const struct counter *counter, uint32_t limit)
+{
+    repeat_set below = 0;
+
+    if (counter->length < 32 && limit >> counter->length != 0)
+        return ~(repeat_set)0;
+    for (size_t i = 0; i < counter->length; i++)
+        below = (limit >> i & 1) != 0 ? ~counter->digits[i] | below : ~counter->digits[i] & below;
+    return below;
+}
+
+static double counted(const struct counter *counter, size_t repeat)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < counter->length; i++)
+        sum += (size_t)(counter->digits[i] >> repeat & 1) << i;
+    return (double)sum;
+}
+
 /* The first pass: every page is new, and fills the level; `those` are the repeats that are run. */
 static void fill(const struct pb_tlb_prediction *prediction, struct pb_tlb_stage *stage,
                  size_t pages, repeat_set those, repeat_set *come)
@@ -493,12 +492,8 @@ static void run_pass(const struct pb_tlb_prediction *prediction, struct pb_tlb_s
         uint32_t page = prediction->pages[k];
         repeat_set here = come[k] & those;
 
-        if (here == 0 || stage->outcome[page] == MISSES)
-            continue;
-        come[k] &=
-            ~(stage->outcome[page] == HITS
-                  ? here
-                  : touch(stage, stage->set[page], stage->first[page], here, prediction->times));
+        if (here != 0 && stage->outcome[page] == VARIES)
+            come[k] &= ~touch(stage, stage->set[page], stage->first[page], here, prediction->times);
     }
 }
 
@@ -512,27 +507,73 @@ static void run_passes(struct pb_tlb_prediction *prediction, struct pb_tlb_stage
         run_pass(prediction, stage, those, prediction->come + pass * prediction->pages_max);
 }
 
-/* Once more in each of those repeats. */
-static void count(struct counter *counter, repeat_set those)
+/*
+ * LRU, FIFO, in all repeats at once. An entry becomes the newest of its set when it is looked up,
+ * or with FIFO when it is filled, and stays as long as fewer others did since than the set has
+ * ways. What did since the pass before is counted by newer[0]: of the entries ahead in that pass,
+ * of those already met in this one. newer[1] counts from one pass earlier, for entries that were in
+ * this and not in the one before.
+ */
+static void renew_entries(struct pb_tlb_prediction *prediction, struct pb_tlb_stage *stage,
+                          size_t entries, size_t pass)
 {
-    for (size_t i = 0; those != 0; i++) {
-        repeat_set carry;
+    const bool is_lru = stage->structure->victims == PB_TLB_LRU;
+    const size_t row = prediction->pages_max;
+    repeat_set *renewed = stage->renewed + pass * row, *come = prediction->come + pass * row;
+    size_t k = 0;
 
-        if (i == counter->length)
-            counter->digits[counter->length++] = 0;
-        carry = counter->digits[i] & those;
-        counter->digits[i] ^= those;
-        those = carry;
+    for (size_t i = 0; i < entries; i++) {
+        uint32_t page = stage->listed[i],
+                 next = i + 1 < entries ? stage->listed[i + 1] : UINT32_MAX;
+        uint32_t set = stage->set[page], ways = ways_of(stage->structure, set);
+        struct counter *newer = &stage->newer[(size_t)2 * set];
+        repeat_set before = (renewed - row)[page], now = 0, present;
+
+        discount(&newer[0], before);
+        present = before & find_below(&newer[0], ways);
+        if (pass > 1) {
+            repeat_set earlier = (renewed - 2 * row)[page];
+
+            discount(&newer[1], is_lru ? earlier | before : earlier);
+            discount(&newer[1], is_lru ? 0 : before);
+            present |= earlier & ~before & find_below(&newer[1], ways);
+        }
+        for (; k < prediction->varying && prediction->pages[k] < next; k++) {
+            repeat_set missed = come[k] & ~present;
+
+            if (stage->outcome[prediction->pages[k]] != VARIES)
+                continue;
+            now |= is_lru ? come[k] : missed;
+            present |= come[k];
+            come[k] = missed;
+        }
+        renewed[page] = now;
+        count(&newer[0], now);
+        if (prediction->warm > 1) {
+            count(&newer[1], is_lru ? now | before : now);
+            count(&newer[1], is_lru ? 0 : before);
+        }
     }
 }
 
-static double counted(const struct counter *counter, size_t repeat)
+static void run_in_order(struct pb_tlb_prediction *prediction, struct pb_tlb_stage *stage,
+                         size_t pages)
 {
-    size_t sum = 0;
+    size_t entries = 0;
 
-    for (size_t i = 0; i < counter->length; i++)
-        sum += (size_t)(counter->digits[i] >> repeat & 1) << i;
-    return (double)sum;
+    for (size_t set = 0; set < stage->structure->set_count; set++)
+        stage->newer[2 * set].length = stage->newer[2 * set + 1].length = 0;
+    for (size_t page = 0; page < pages; page++) {
+        if (stage->first[page] != page) {
+            prediction->come[page] = 0;
+        } else if (stage->of_set[stage->set[page]] == VARIES) {
+            stage->listed[entries++] = (uint32_t)page;
+            stage->renewed[page] = prediction->come[page];
+            count(&stage->newer[(size_t)2 * stage->set[page]], prediction->come[page]);
+        }
+    }
+    for (size_t pass = 1; pass <= prediction->warm; pass++)
+        renew_entries(prediction, stage, entries, pass);
 }
 
 /* Loads of the last pass: in which repeats they came, and missed. */
@@ -554,6 +595,15 @@ static void count_last(const struct pb_tlb_prediction *prediction, struct pb_tlb
     }
 }
 
+/* What a level surely answers in all passes but the first. */
+static void answer(struct pb_tlb_prediction *prediction, const struct pb_tlb_stage *stage)
+{
+    for (size_t pass = 1; pass <= prediction->warm; pass++)
+        for (size_t k = 0; k < prediction->varying; k++)
+            if (stage->outcome[prediction->pages[k]] == HITS)
+                prediction->come[pass * prediction->pages_max + k] = 0;
+}
+
 /* The passes over the pages that vary, level after level: what one misses comes to the next one. */
 static void run_stages(struct pb_tlb_prediction *prediction, size_t pages, size_t places)
 {
@@ -568,10 +618,14 @@ static void run_stages(struct pb_tlb_prediction *prediction, size_t pages, size_
         struct pb_tlb_stage *stage = &prediction->stages[i];
 
         memcpy(prediction->came, last, prediction->varying * sizeof(*last));
-        if (are_alike || has_random_victims(stage))
+        answer(prediction, stage);
+        if (has_order(stage))
+            run_in_order(prediction, stage, pages);
+        else if (are_alike || has_random_victims(stage))
             run_passes(prediction, stage, pages, all);
-        for (size_t r = 0; r < prediction->times && !are_alike && !has_random_victims(stage); r++)
-            run_passes(prediction, stage, pages, (repeat_set)1 << r);
+        else
+            for (size_t r = 0; r < prediction->times; r++)
+                run_passes(prediction, stage, pages, (repeat_set)1 << r);
         count_last(prediction, stage, places, last);
         are_alike &= !has_random_victims(stage);
     }
