@@ -14,6 +14,7 @@
  * has none that do.
  */
 enum { COUNTS = 11, WIDTHS = 5, SHAPES = COUNTS * WIDTHS };
+_Static_assert((int)SHAPES == (int)PB_BANK_SHAPES_MAX, "room for all shapes");
 static const uint32_t bank_widths[WIDTHS] = {4, 8, 16, 32, 64};
 
 /* In log likelihood: the most that a stride costs, as 3 standard deviations do, and what each
@@ -117,73 +118,61 @@ static bool has_conflicts(const struct pb_bank_stride *strides, size_t count)
 }
 
 /* Shape number k, of COUNTS × WIDTHS; SHAPES: one without conflicts. */
-static struct pb_banks shape_of(size_t k)
+static struct pb_bank_shape shape_of(size_t k)
 {
     if (k == SHAPES)
-        return (struct pb_banks){.banks = UINT32_MAX, .bank_bytes = bank_widths[0]};
-    return (struct pb_banks){.banks = 1u << k / WIDTHS, .bank_bytes = bank_widths[k % WIDTHS]};
+        return (struct pb_bank_shape){UINT32_MAX, bank_widths[0]};
+    return (struct pb_bank_shape){1u << k / WIDTHS, bank_widths[k % WIDTHS]};
 }
 
 /* Of two that fit alike, the one with a bank for every lane. */
-static bool is_better(const struct pb_banks *shape, double cost, const struct pb_banks *best,
-                      double least, uint32_t lanes)
+static bool is_better(size_t k, double cost, size_t best, double least, uint32_t lanes)
 {
     if (fabs(cost - least) > PB_SAME_PREDICTION)
         return cost < least;
-    return shape->banks == lanes && best->banks != lanes;
+    return shape_of(k).banks == lanes && shape_of(best).banks != lanes;
 }
 
 /* costs[SHAPES + 1] */
 static size_t fit_all(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
-                      uint32_t *ways, double *scratch, double *costs, struct pb_banks *best)
+                      uint32_t *ways, double *scratch, double *costs, size_t *explained_out)
 {
     size_t found = SHAPES;
 
     for (size_t k = 0; k <= SHAPES; k++) {
-        struct pb_banks shape = shape_of(k);
+        struct pb_bank_shape shape = shape_of(k);
         struct fit fit;
 
         for (size_t i = 0; i < count; i++)
             ways[i] = pb_banks_ways(shape.banks, shape.bank_bytes, lanes, strides[i].words);
         fit = fit_shape(strides, ways, count, lanes, scratch);
-        shape.explained = fit.explained;
         costs[k] = fit.cost;
-        if (k == 0 || is_better(&shape, fit.cost, best, costs[found], lanes)) {
-            *best = shape;
+        if (k == 0 || is_better(k, fit.cost, found, costs[found], lanes)) {
+            *explained_out = fit.explained;
             found = k;
         }
     }
     return found;
 }
 
-/* The range of the shapes that fit as well as the best one. */
-static void find_rivals(const double *costs, size_t found, struct pb_banks *best)
+/* The best shape and those that fit as well. */
+static void list_alike(const double *costs, size_t found, struct pb_banks *banks)
 {
-    best->least_banks = best->most_banks = best->banks;
-    best->least_bytes = best->most_bytes = best->bank_bytes;
-    for (size_t k = 0; k < SHAPES; k++) {
-        struct pb_banks shape = shape_of(k);
-
-        if (k == found || costs[k] - costs[found] > PB_SAME_PREDICTION)
-            continue;
-        best->rivals++;
-        best->least_banks = shape.banks < best->least_banks ? shape.banks : best->least_banks;
-        best->most_banks = shape.banks > best->most_banks ? shape.banks : best->most_banks;
-        best->least_bytes =
-            shape.bank_bytes < best->least_bytes ? shape.bank_bytes : best->least_bytes;
-        best->most_bytes =
-            shape.bank_bytes > best->most_bytes ? shape.bank_bytes : best->most_bytes;
-    }
+    banks->alike[banks->alike_count++] = shape_of(found);
+    for (size_t k = 0; k < SHAPES; k++)
+        if (k != found && costs[k] - costs[found] <= PB_SAME_PREDICTION)
+            banks->alike[banks->alike_count++] = shape_of(k);
 }
 
 enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, uint32_t lanes,
                             struct pb_banks *banks_out, struct pb_error *err)
 {
-    struct pb_banks best = {0};
+    struct pb_banks banks = {.alike_count = 0};
     double costs[SHAPES + 1];
     size_t found = 0;
     uint32_t *ways;
     double *scratch;
+    bool is_out;
 
     if (count < 2 || !has_conflicts(strides, count))
         return pb_fail(err, PB_NOT_FOUND,
@@ -192,23 +181,24 @@ enum pb_status pb_banks_fit(const struct pb_bank_stride *strides, size_t count, 
         lanes = 32;
     ways = malloc(count * sizeof(*ways));
     scratch = malloc(count * sizeof(*scratch));
-    if (ways != NULL && scratch != NULL)
-        found = fit_all(strides, count, lanes, ways, scratch, costs, &best);
+    is_out = ways == NULL || scratch == NULL;
+    if (!is_out)
+        found = fit_all(strides, count, lanes, ways, scratch, costs, &banks.explained);
     free(scratch);
     free(ways);
-    if (best.banks == 0)
+    if (is_out)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu strides", count);
     if (costs[SHAPES] - costs[found] <= PB_SAME_PREDICTION)
         return pb_fail(err, PB_NOT_FOUND,
                        "not observable: no number of banks predicts the %zu strides better than "
                        "none that conflict",
                        count);
-    find_rivals(costs, found, &best);
-    if ((double)best.explained < explained_share * (double)count)
+    list_alike(costs, found, &banks);
+    if ((double)banks.explained < explained_share * (double)count)
         return pb_fail(
             err, PB_NOT_FOUND,
             "unexplained: the best shape, %u banks of %u bytes, explains %zu of %zu strides",
-            best.banks, best.bank_bytes, best.explained, count);
-    *banks_out = best;
+            banks.alike[0].banks, banks.alike[0].bank_bytes, banks.explained, count);
+    *banks_out = banks;
     return PB_OK;
 }

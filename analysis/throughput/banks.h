@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 
-enum { PB_LANES_MAX = 64 };
+enum { PB_LANES_MAX = 64, PB_BANK_SHAPES_MAX = 55 };
 
 /* One measured stride. */
 struct pb_bank_stride {
@@ -18,11 +18,14 @@ struct pb_bank_stride {
     double error_cycles; /* of which it may be off, at 95% */
 };
 
-struct pb_banks {
+struct pb_bank_shape {
     uint32_t banks, bank_bytes;
-    size_t explained; /* strides whose latency is that of their number of ways */
-    size_t rivals;    /* other shapes that fit as well, and all their range: */
-    uint32_t least_banks, most_banks, least_bytes, most_bytes;
+};
+
+struct pb_banks {
+    struct pb_bank_shape alike[PB_BANK_SHAPES_MAX]; /* that fit as well as each other; best first */
+    size_t alike_count;
+    size_t explained; /* by the best: strides whose latency is that of their number of ways */
 };
 
 /*

@@ -72,14 +72,14 @@ static enum pb_status read_strides(const struct pb_series *series,
 
 /* Latency with exactly n ways: median over the strides that have as many, and their range. */
 static enum pb_status cost_of_ways(const struct pb_bank_stride *strides, size_t count,
-                                   const struct pb_banks *banks, uint32_t lanes, uint32_t ways,
+                                   struct pb_bank_shape shape, uint32_t lanes, uint32_t ways,
                                    struct pb_estimate *cost_out, struct pb_error *err)
 {
     struct pb_sample cycles = {NULL, 0, 0}, sorted = {NULL, 0, 0};
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        if (pb_banks_ways(banks->banks, banks->bank_bytes, lanes, strides[i].words) == ways)
+        if (pb_banks_ways(shape.banks, shape.bank_bytes, lanes, strides[i].words) == ways)
             status = pb_sample_add(&cycles, strides[i].cycles, err);
     if (status == PB_OK)
         status = pb_sample_sorted(&cycles, &sorted, err);
@@ -92,35 +92,56 @@ static enum pb_status cost_of_ways(const struct pb_bank_stride *strides, size_t 
     return status;
 }
 
+/* The same by the best shape, and the range by all that cannot be told from it. */
+static enum pb_status cost_by_shapes(const struct pb_bank_stride *strides, size_t count,
+                                     const struct pb_banks *banks, uint32_t lanes, uint32_t ways,
+                                     struct pb_estimate *cost_out, struct pb_error *err)
+{
+    enum pb_status status =
+        cost_of_ways(strides, count, banks->alike[0], lanes, ways, cost_out, err);
+
+    for (size_t i = 1; i < banks->alike_count && status == PB_OK && !isnan(cost_out->value); i++) {
+        struct pb_estimate cost;
+
+        status = cost_of_ways(strides, count, banks->alike[i], lanes, ways, &cost, err);
+        cost_out->low = fmin(cost_out->low, cost.low);
+        cost_out->high = fmax(cost_out->high, cost.high);
+    }
+    return status;
+}
+
 static enum pb_status state_banks(const struct pb_case *at, const struct pb_bank_stride *strides,
                                   size_t count, const struct pb_banks *banks, uint32_t lanes,
                                   struct pb_error *err)
 {
-    double number = banks->banks, width = banks->bank_bytes, confidence;
-    struct pb_estimate costs[LISTED];
+    struct pb_estimate number = {banks->alike[0].banks, INFINITY, 0.0},
+                       width = {banks->alike[0].bank_bytes, INFINITY, 0.0}, costs[LISTED];
     struct pb_votes votes = {0, 0};
+    double confidence;
 
     pb_votes_add_many(&votes, banks->explained, count);
     confidence = pb_votes_confidence(&votes);
+    for (size_t i = 0; i < banks->alike_count; i++) {
+        number.low = fmin(number.low, banks->alike[i].banks);
+        number.high = fmax(number.high, banks->alike[i].banks);
+        width.low = fmin(width.low, banks->alike[i].bank_bytes);
+        width.high = fmax(width.high, banks->alike[i].bank_bytes);
+    }
     for (size_t i = 0; i < LISTED; i++) {
         enum pb_status status =
-            cost_of_ways(strides, count, banks, lanes, listed_ways[i], &costs[i], err);
+            cost_by_shapes(strides, count, banks, lanes, listed_ways[i], &costs[i], err);
 
         if (status != PB_OK)
             return status;
     }
-    pb_parameter_set_number(pb_case_answer(at, "banks"),
-                            (struct pb_estimate){number, banks->least_banks, banks->most_banks},
-                            confidence,
+    pb_parameter_set_number(pb_case_answer(at, "banks"), number, confidence,
                             "conflicts of %zu of %zu strides as this shape predicts; %zu other "
                             "shapes do as well",
-                            banks->explained, count, banks->rivals);
-    pb_parameter_set_number(pb_case_answer(at, "bank_bytes"),
-                            (struct pb_estimate){width, banks->least_bytes, banks->most_bytes},
-                            confidence,
+                            banks->explained, count, banks->alike_count - 1);
+    pb_parameter_set_number(pb_case_answer(at, "bank_bytes"), width, confidence,
                             "conflicts of %zu of %zu strides as this shape predicts; %zu other "
                             "shapes do as well",
-                            banks->explained, count, banks->rivals);
+                            banks->explained, count, banks->alike_count - 1);
     pb_parameter_set_list(pb_case_answer(at, "conflict_cycles"), costs, LISTED, confidence,
                           "M16 6.2: latency with 2, 4, 8, 16, 32 ways, median over their strides");
     return PB_OK;

@@ -106,10 +106,10 @@ static void test_banks_fit__distinguishes_shapes(void **state)
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         fill_strides(strides, shapes[i][0], shapes[i][1]);
         assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, NULL), PB_OK);
-        assert_int_equal(banks.banks, shapes[i][0]);
-        assert_int_equal(banks.bank_bytes, shapes[i][1]);
+        assert_int_equal(banks.alike[0].banks, shapes[i][0]);
+        assert_int_equal(banks.alike[0].bank_bytes, shapes[i][1]);
         assert_int_equal(banks.explained, 65);
-        assert_int_equal(banks.rivals, 0);
+        assert_int_equal(banks.alike_count, 1);
     }
 }
 
@@ -128,9 +128,8 @@ static void test_banks_fit__noise_widens_the_range(void **state)
         strides[i] = (struct pb_bank_stride){i, 46 + 2 * ways + (chance >> 16) % 9 - 4.0, 4};
     }
     assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, NULL), PB_OK);
-    assert_in_range(32, banks.least_banks, banks.most_banks);
-    assert_in_range(4, banks.least_bytes, banks.most_bytes);
-    assert_int_equal(banks.banks, 32);
+    assert_true(banks.alike_count > 1);
+    assert_int_equal(banks.alike[0].banks, 32);
 }
 
 /* Noise alone, of which one stride seems slow: no number of banks predicts that. */
@@ -161,9 +160,9 @@ static void test_banks_fit__powers_of_two_alone_leave_rivals(void **state)
     for (size_t i = 0; i < 6; i++)
         strides[i] = (struct pb_bank_stride){words[i], 20.0 + 10.0 * (double)words[i], 0};
     assert_int_equal(pb_banks_fit(strides, 6, 32, &banks, NULL), PB_OK);
-    assert_int_equal(banks.banks, 32); /* one for every lane */
-    assert_int_equal(banks.bank_bytes, 4);
-    assert_true(banks.rivals > 0);
+    assert_int_equal(banks.alike[0].banks, 32); /* one for every lane */
+    assert_int_equal(banks.alike[0].bank_bytes, 4);
+    assert_true(banks.alike_count > 1);
 }
 
 static void test_banks_fit__no_conflict_is_not_found(void **state)
