@@ -11,7 +11,8 @@
  *                 overhead included), and additions per cycle of all its threads to that address
  *                 while the other SMs rest; lines of both sides of L2, distinguished by the latency
  *   bulk_copy     axes size, quantity: cycles from the start of one asynchronous copy from L2 to
- *                 shared memory to its end, and byte per cycle of an SM while all copy
+ *                 shared memory to its end, less overhead, and byte per cycle of an SM while all
+ *                 copy
  */
 #include <stdlib.h>
 
@@ -267,7 +268,8 @@ enum pb_status pb_test_bulk_copy(struct pb_session *session, struct pb_recording
 
         status = take(session, &work, cycles, err);
         if (status == PB_OK)
-            recording->matrix.values[2 * i] = (double)cycles[0] / COPIES;
+            recording->matrix.values[2 * i] =
+                ((double)cycles[0] - session->overhead_cycles) / COPIES;
         work.sm = -1;
         work.depth = COPIES_AT_ONCE;
         work.repeats = COPIES * COPIES_AT_ONCE;
