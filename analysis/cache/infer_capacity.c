@@ -356,10 +356,12 @@ static enum pb_status infer_misses(const struct pb_case *at, struct cache *cache
         status = estimate_misses(cache, err);
     if (status != PB_OK)
         return status;
-    pb_latency_state(&cache->miss, NAN,
-                     cache->level.next_answers ? "loads past it, which the next cache answers"
-                                               : "misses",
-                     pb_case_answer(at, "miss_latency_cycles"), NULL);
+    if (isfinite(cache->level.miss_most))
+        cache->miss.cycles.high = fmax(cache->miss.cycles.high, cache->level.miss_most);
+    pb_latency_state(
+        &cache->miss, NAN,
+        isfinite(cache->level.miss_most) ? "loads past it, which the next cache answers" : "misses",
+        pb_case_answer(at, "miss_latency_cycles"), NULL);
     return infer_size(at, cache, err);
 }
 

@@ -211,12 +211,16 @@ static enum pb_status classify(struct pb_cache_level *level, struct pb_error *er
         slowest = kept;
     }
     pb_sample_clear(&slowest);
-    if (is_answered_sooner(level) && add_class(level, &level->past)) {
-        struct pb_sample kept = level->misses;
+    if (is_answered_sooner(level)) {
+        double seen = level->classes.miss.low;
 
-        level->misses = level->past;
-        level->past = kept;
-        level->next_answers = true;
+        if (add_class(level, &level->past)) {
+            struct pb_sample kept = level->misses;
+
+            level->misses = level->past;
+            level->past = kept;
+            level->miss_most = seen;
+        }
     }
     if (level->classified && has_random_chases(level)) {
         level->classes.miss.high = INFINITY;
@@ -230,7 +234,8 @@ enum pb_status pb_level_open(const struct pb_case *at, struct pb_cache_level *le
                              struct pb_error *err)
 {
     struct pb_cache_level level = {.way = find_way(at->inference->memory),
-                                   .series = &at->recordings[0].series};
+                                   .series = &at->recordings[0].series,
+                                   .miss_most = INFINITY};
     struct pb_pick pick = {NULL, "traced", "reference"};
     enum pb_status status;
 

@@ -24,7 +24,9 @@ struct pb_cache_level {
     struct pb_sample hits;   /* of the reference, cycles less overhead */
     struct pb_sample misses; /* accesses most of which are misses; may be empty */
     struct pb_sample past;   /* of the reference past the level: what the next one answers in */
-    bool next_answers;       /* sooner than misses that were seen: `misses` are of loads past it */
+    /* Where loads past the level are answered sooner than any miss that was seen, `misses` are
+     * these, which need not look this level up: what a miss takes at most; else INFINITY. */
+    double miss_most;
     struct pb_classes classes;
     /*
      * In drawn orders, loads slower than hits but faster than those that surely miss: hits without
