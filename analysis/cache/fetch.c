@@ -92,6 +92,10 @@ static double log_of_any_share(size_t some, size_t all)
     return gsl_sf_lnbeta((double)some + 1.0, (double)(all - some) + 1.0);
 }
 
+/*
+ * The hypothesis to beat is that nothing was absent, and what misses is noise; another one of which
+ * no predicted miss came says no more than that.
+ */
 struct pb_fetch pb_fetch_find(const struct pb_cache_level *level)
 {
     struct pb_fetch fetch = {.sector_bytes = 0};
@@ -110,6 +114,11 @@ struct pb_fetch pb_fetch_find(const struct pb_cache_level *level)
             compare(level, "backward", sector, prefetch, &all);
             if (all.misses - all.misses_wrong + all.hits_wrong < 2) /* as many missed in all */
                 return fetch;
+            if (best == -INFINITY) {
+                best = pb_geometry_log_noise(all.misses - all.misses_wrong + all.hits_wrong,
+                                             all.misses + all.hits);
+                sum = 1.0;
+            }
             likelihood = log_of_any_share(all.misses_wrong, all.misses) +
                          pb_geometry_log_noise(all.hits_wrong, all.hits) +
                          (prefetches ? log(PB_EXCEPTION) : 0.0);

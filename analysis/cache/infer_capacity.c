@@ -552,19 +552,21 @@ static struct pb_tally tally_kind(const struct pb_sample *misses, size_t first, 
 
 /*
  * The misses of the sweep's traces over memory that the TLB reaches over; where a kind is given,
- * of those in which all are of it although not all of all traces are.
+ * of those in which all are of it although not all of all traces are, and which noise alone does
+ * not make.
  */
 static enum pb_status collect_misses(const struct pb_cache_level *level, double reach_bytes,
                                      const struct pb_band *kind, const struct pb_tally *all,
                                      struct pb_sample *misses, struct pb_error *err)
 {
     const struct pb_series *series = level->series;
+    const struct pb_tally background = pb_level_background(level);
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < series->point_count && status == PB_OK; i++) {
         struct pb_accesses accesses = pb_point_accesses(series, &series->points[i]);
         size_t before = misses->count;
-        struct pb_tally own;
+        struct pb_tally own, missed;
 
         if (!is_sweep_point(&series->points[i], level->way->path) ||
             !((double)series->points[i].footprint_bytes <= reach_bytes))
@@ -576,7 +578,9 @@ static enum pb_status collect_misses(const struct pb_cache_level *level, double 
         if (kind == NULL)
             continue;
         own = tally_kind(misses, before, *kind);
-        if ((double)own.hits > PB_EXCEPTION * (double)own.accesses ||
+        missed = (struct pb_tally){accesses.count, accesses.count - own.accesses, own.accesses};
+        if (pb_tally_surprise(&missed, &background) > PB_MISSES_BY_CHANCE ||
+            (double)own.hits > PB_EXCEPTION * (double)own.accesses ||
             pb_tally_surprise(&own, all) > PB_MISSES_BY_CHANCE)
             misses->count = before;
     }
