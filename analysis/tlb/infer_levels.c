@@ -731,6 +731,7 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
     const struct pb_tlb_structure *best = &level->best;
     uint64_t masks[PB_TLB_PARITIES_MAX], all = 0;
     bool is_modulo = true;
+    char over[64] = "";
     size_t count;
 
     if (best->set_count == 1) {
@@ -746,8 +747,11 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
             "unexplained: sets of unequal size are neither a modulo nor parities of address bits");
     } else if (best->mask_count == 0) {
         count = modulo_masks(best, masks);
+        if (best->resolved != 0)
+            snprintf(over, sizeof(over), ", over the address bits of the passes, %#llx",
+                     (unsigned long long)(best->resolved * best->coverage_bytes));
         pb_parameter_set_word(answer(at, i, "index_kind"), "modulo", level->sets_confidence,
-                              "the entry's number modulo %zu", best->set_count);
+                              "the entry's number modulo %zu%s", best->set_count, over);
         if (count == 0)
             pb_parameter_set_none(answer(at, i, "index_masks"),
                                   "not applicable: the entry's number modulo %zu, which is no "
@@ -755,7 +759,8 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
                                   best->set_count);
         else
             pb_parameter_set_masks(answer(at, i, "index_masks"), masks, count,
-                                   level->sets_confidence, "the lowest bits of the entry's number");
+                                   level->sets_confidence,
+                                   "the lowest bits of the entry's number%s", over);
     } else {
         for (size_t k = 0; k < best->mask_count; k++) {
             masks[k] = best->masks[k] * best->coverage_bytes;

@@ -322,8 +322,8 @@ static bool change_shape(struct climb *climb, size_t at)
 
 /*
  * Any number of equal sets that entries come to in turn, with any victims: as many entries, or as
- * many ways; and more and more sets as long as that is better: sets of unequal ways may imitate
- * others.
+ * many ways; many sets where they divide the entries, and twice as many as long as that is better:
+ * sets of unequal ways may imitate others.
  */
 static bool change_sets(struct climb *climb, size_t at)
 {
@@ -338,18 +338,22 @@ static bool change_sets(struct climb *climb, size_t at)
 
         other.victims = (enum pb_tlb_victims)victims;
         climb->left = PB_TLB_TRIALS;
-        for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN || (sets <= entries && again);
-             sets += sets < PB_TLB_SETS_IN_TURN ? 1 : sets) {
-            again = false;
+        for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN || sets <= entries; sets++) {
+            bool doubles = (sets & (sets - 1)) == 0, here = false;
+
+            if (sets > PB_TLB_SETS_IN_TURN && entries % sets != 0 && !(doubles && again))
+                continue;
+            again &= !doubles;
             other.set_count = sets;
             for (uint32_t ways = entries / sets;
                  ways <= (entries + sets - 1) / sets + more && sets <= entries; ways++) {
                 other.ways[0] = ways;
-                again |= look_at(climb, at, &other);
+                here |= look_at(climb, at, &other);
             }
             other.ways[0] = from.ways[0];
-            again |= from.is_equal && sets <= PB_TLB_SETS_IN_TURN && look_at(climb, at, &other);
-            better |= again;
+            here |= from.is_equal && sets <= PB_TLB_SETS_IN_TURN && look_at(climb, at, &other);
+            again |= here;
+            better |= here;
         }
     }
     return better;

@@ -1167,14 +1167,36 @@ static void find_open_bits(struct scorer *scorer, struct pb_tlb_structure *index
     }
 }
 
+/* Of sets in turn, whose parities are the lowest bits of the entry's number: all other bits. */
+static void find_open_bits_in_turn(struct scorer *scorer, struct pb_tlb_structure *structure)
+{
+    struct pb_tlb_structure index = *structure;
+
+    while (index.mask_count < PB_TLB_PARITIES_MAX &&
+           (size_t)1 << index.mask_count < structure->set_count) {
+        index.masks[index.mask_count] = (uint64_t)1 << index.mask_count;
+        index.resolved |= index.masks[index.mask_count++];
+    }
+    if (structure->set_count != (size_t)1 << index.mask_count)
+        return;
+    find_open_bits(scorer, &index);
+    structure->resolved = (touched_bits(scorer) | index.resolved) & ~index.open;
+}
+
 static void find_all_open_bits(struct scorer *scorer)
 {
     struct pb_tlb_ranking *ranking = scorer->ranking;
 
-    for (size_t i = 0; i < ranking->count; i++)
-        if (ranking->items[i].mask_count > 0 &&
-            ranking->items[i].score >= ranking->items[ranking->best].score - 1e-3)
-            find_open_bits(scorer, &ranking->items[i]);
+    for (size_t i = 0; i < ranking->count; i++) {
+        struct pb_tlb_structure *here = &ranking->items[i];
+
+        if (here->score < ranking->items[ranking->best].score - 1e-3)
+            continue;
+        if (here->mask_count > 0)
+            find_open_bits(scorer, here);
+        else if (here->is_equal && here->set_count > 1 && !here->is_even)
+            find_open_bits_in_turn(scorer, here);
+    }
 }
 
 /*
@@ -1272,6 +1294,15 @@ static void score_even(struct scorer *scorer)
     }
 }
 
+/* More sets than all are tried of, as many as so many entries fill evenly. */
+static void score_divisors(struct scorer *scorer, uint32_t entry_count)
+{
+    for (size_t sets = PB_TLB_SETS_IN_TURN + 1; sets <= entry_count; sets++)
+        if (entry_count % sets == 0)
+            score_index(scorer, &(struct pb_tlb_structure){.set_count = sets},
+                        least_likely(scorer->ranking));
+}
+
 /* Entries of half the size are in other sets of the same ways by long strides: are they likelier?
  */
 static void score_smaller_unequal(struct scorer *scorer)
@@ -1321,9 +1352,11 @@ static void score_all(struct scorer *scorer, double bound, double to_beat, bool 
         if (is_enough)
             break;
         fit_in_a_row(scorer, &least, &most);
-        for (uint32_t entries = most; entries >= least && entries + PB_TLB_TOTALS_MAX > most;
-             entries--)
+        for (uint32_t entries = most;
+             entries > 0 && entries >= least && entries + PB_TLB_TOTALS_MAX > most; entries--) {
+            score_divisors(scorer, entries);
             score_unequal(scorer, entries);
+        }
         if (!is_explained(scorer))
             score_parities(scorer, bound);
         if (is_explained(scorer))

@@ -31,9 +31,9 @@ struct pb_tlb_structure {
     size_t set_count;
     uint64_t masks[PB_TLB_PARITIES_MAX]; /* of entry numbers: bit i of the set is a parity */
     size_t mask_count;                   /* 0: entry number modulo sets, */
-    uint64_t resolved;                   /* bits of entry numbers that the chases tell apart */
-    uint64_t open;                       /* bits that may belong to parities as well */
-    bool is_guessed;                     /* other parities predict as much */
+    uint64_t resolved;    /* bits of entry numbers of which the chases tell whether they matter */
+    uint64_t open;        /* bits that may belong to parities as well */
+    bool is_guessed;      /* other parities predict as much */
     uint32_t entry_count; /* or where sets have unequal ways, set_at[its rest by these] */
     uint8_t set_at[PB_TLB_UNEQUAL_MAX];
     enum pb_tlb_victims victims; /* not LRU: is_equal */
