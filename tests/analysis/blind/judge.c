@@ -305,23 +305,28 @@ static void check_index(struct answers *answers, const char *memory,
     check_masks(answers, memory, cache);
 }
 
-/* The cache that a memory's name stands for; NULL: the device has none. */
+/* The cache that a memory's name stands for, the first one on its path; NULL: there is none. */
 static const struct blind_cache *cache_of(const struct blind_profile *profile, const char *memory)
 {
-    const struct blind_cache *l1 = &profile->caches[BLIND_L1], *found = NULL;
-    bool unified = strstr(l1->paths, "texture") != NULL;
+    static const struct {
+        const char *memory, *path;
+        size_t caches[2];
+    } firsts[] = {{"l1", "global_ca", {BLIND_L1, BLIND_L1}},
+                  {"readonly", "readonly", {BLIND_L1, BLIND_TEXTURE}},
+                  {"texture", "texture", {BLIND_L1, BLIND_TEXTURE}},
+                  {"constant_l1", "constant", {BLIND_CONSTANT, BLIND_CONSTANT}},
+                  {"constant_l15", "constant", {BLIND_SECOND_CONSTANT, BLIND_SECOND_CONSTANT}},
+                  {"l2", "global_cg", {BLIND_L2, BLIND_L2}}};
 
-    if (strcmp(memory, "l1") == 0 || (unified && strcmp(memory, "readonly") == 0))
-        found = l1;
-    else if (strcmp(memory, "texture") == 0)
-        found = unified ? l1 : &profile->caches[BLIND_TEXTURE];
-    else if (strcmp(memory, "constant_l1") == 0)
-        found = &profile->caches[BLIND_CONSTANT];
-    else if (strcmp(memory, "constant_l15") == 0)
-        found = &profile->caches[BLIND_SECOND_CONSTANT];
-    else if (strcmp(memory, "l2") == 0)
-        found = &profile->caches[BLIND_L2];
-    return found != NULL && found->line_bytes > 0 ? found : NULL;
+    for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+        for (size_t k = 0; k < 2 && strcmp(firsts[i].memory, memory) == 0; k++) {
+            const struct blind_cache *cache = &profile->caches[firsts[i].caches[k]];
+
+            if (cache->line_bytes > 0 && strstr(cache->paths, firsts[i].path) != NULL)
+                return cache;
+        }
+    }
+    return NULL;
 }
 
 /* Is L2 behind this cache? Some devices' constants have no other cache. */
@@ -335,17 +340,35 @@ static bool is_before_l2(const struct blind_profile *profile, const struct blind
                : cache != l2 && cache != &profile->caches[BLIND_FOURTH];
 }
 
+/* What a hit takes behind the caches before, which were looked up in vain. */
+static double hit_cycles_of(const struct blind_profile *profile, const struct blind_cache *cache)
+{
+    return cache->latency_cycles + (cache == &profile->caches[BLIND_SECOND_CONSTANT]
+                                        ? profile->caches[BLIND_CONSTANT].miss_cycles
+                                        : 0);
+}
+
+/* What DRAM takes behind L2 and all that follows. */
+static double dram_cycles_of(const struct blind_profile *profile)
+{
+    return profile->dram_cycles + profile->caches[BLIND_L2].miss_cycles +
+           profile->caches[BLIND_FOURTH].miss_cycles;
+}
+
 /* What a miss in this cache costs: the next one's latency, or DRAM's. */
 static double miss_cycles_of(const struct blind_profile *profile, const struct blind_cache *cache)
 {
+    double before = hit_cycles_of(profile, cache) - cache->latency_cycles + cache->miss_cycles;
+
     if (cache == &profile->caches[BLIND_CONSTANT] &&
         profile->caches[BLIND_SECOND_CONSTANT].line_bytes > 0)
-        return profile->caches[BLIND_SECOND_CONSTANT].latency_cycles;
+        return hit_cycles_of(profile, &profile->caches[BLIND_SECOND_CONSTANT]);
     if (is_before_l2(profile, cache))
-        return profile->caches[BLIND_L2].latency_cycles;
+        return before + profile->caches[BLIND_L2].latency_cycles;
     if (cache == &profile->caches[BLIND_L2] && profile->caches[BLIND_FOURTH].line_bytes > 0)
-        return profile->caches[BLIND_FOURTH].latency_cycles;
-    return profile->dram_cycles;
+        return before + profile->caches[BLIND_FOURTH].latency_cycles;
+    return cache == &profile->caches[BLIND_L2] ? dram_cycles_of(profile)
+                                               : before + profile->dram_cycles;
 }
 
 /* Blocks of one line of each set fill LRU's and FIFO's sets evenly: one more, and all lines miss.
@@ -473,10 +496,10 @@ static void check_cache(struct answers *answers, const char *memory,
     check_exact(answers, memory, "line_bytes", (double)cache->line_bytes);
     check_exact(answers, memory, "sector_bytes", (double)cache->sector_bytes);
     check_exact(answers, memory, "fetch_bytes", (double)cache->sector_bytes);
-    check_latency(answers, memory, "latency_cycles", cache->latency_cycles);
+    check_latency(answers, memory, "latency_cycles", hit_cycles_of(profile, cache));
     check_latency(answers, memory, "miss_latency_cycles", miss_cycles_of(profile, cache));
     check_numbers(answers, memory, "latency_ns",
-                  (const double[]){1e3 * cache->latency_cycles / profile->clock_mhz}, 1,
+                  (const double[]){1e3 * hit_cycles_of(profile, cache) / profile->clock_mhz}, 1,
                   1.0 + 1e3 * answers->jitter_cycles / profile->clock_mhz, 0.02);
     check_exact(answers, memory, "set_count", cache->sets);
     check_ways(answers, memory, cache);
@@ -637,7 +660,7 @@ static void check_tlbs(struct answers *answers, const struct blind_profile *prof
 /* M16's P1 to P5 past L1; there are no pages for a P6. */
 static void check_patterns(struct answers *answers, const struct blind_profile *profile)
 {
-    double hit = profile->caches[BLIND_L2].latency_cycles, miss = profile->dram_cycles;
+    double hit = profile->caches[BLIND_L2].latency_cycles, miss = dram_cycles_of(profile);
     struct blind_tlb visible[BLIND_TLBS] = {{0}};
     size_t count = visible_tlbs(profile, visible);
     double first = visible[0].penalty_cycles, both = first + visible[1].penalty_cycles;
@@ -817,10 +840,10 @@ size_t blind_judge(const struct pb_parameters *parameters, const struct blind_pr
     }
     check_tlbs(&answers, profile);
     check_patterns(&answers, profile);
-    check_latency(&answers, "dram", "latency_cycles", profile->dram_cycles);
+    check_latency(&answers, "dram", "latency_cycles", dram_cycles_of(profile));
     check_sides(&answers, profile);
     check_rates(&answers, profile);
-    check_exact(&answers, "shared", "banks", 32);
+    check_exact(&answers, "shared", "banks", blind_banks(profile));
     check_exact(&answers, "shared", "bank_bytes", profile->bank_bytes);
     check_latency(&answers, "shared", "latency_cycles", profile->shared_cycles);
     for (size_t i = 0; i < BLIND_CONFLICTS; i++)

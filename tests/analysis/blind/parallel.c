@@ -347,7 +347,8 @@ static double again_cycles(const struct blind_profile *profile, double way)
 {
     const struct blind_cache *l1 = &profile->caches[BLIND_L1];
 
-    return 256 * l1->line_bytes <= blind_cache_bytes(l1) ? l1->latency_cycles : way;
+    return l1->line_bytes > 0 && 256 * l1->line_bytes <= blind_cache_bytes(l1) ? l1->latency_cycles
+                                                                               : way;
 }
 
 static void judge_peers(struct answers *answers, const struct blind_profile *profile)

@@ -167,7 +167,7 @@ static void widen_tlbs(uint64_t *state, struct blind_profile *profile)
         first->ways[i] = between(state, 8, 20) / (uint32_t)first->sets;
     first->span_bytes = ONE_OF(state, 2097152, 2097152, 16777216);
     second->span_bytes = ONE_OF(state, first->span_bytes, 16777216);
-    second->sets = between(state, 1, BLIND_SETS_MAX);
+    second->sets = between(state, 1, 8);
     for (size_t i = 0; i < second->sets; i++)
         second->ways[i] = (uint32_t)ONE_OF(state, 6, 8, 8, 10, 12, 16, 17);
     while (blind_tlb_entries(second) * second->span_bytes * 2 <
@@ -248,8 +248,10 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
         blind_draw_broad(seed, profile_out);
         if (seed >= BLIND_UNUSUAL_FIRST)
             blind_draw_unusual(profile_out);
-        if (seed >= BLIND_RARE_FIRST)
+        if (seed >= BLIND_RARE_FIRST && seed < BLIND_STRANGE_FIRST)
             blind_draw_rare(profile_out);
+        if (seed >= BLIND_STRANGE_FIRST)
+            blind_draw_strange(profile_out);
         if (seed >= BLIND_PARALLEL_FIRST)
             blind_parallel_draw(profile_out);
         return;
@@ -301,9 +303,9 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
     }
     fprintf(file,
             "}, \"prefetch_bytes\": %llu, \"prefetch_first_walk_only\": %s,\n"
-            "   \"skips_tlb\": %s, \"tlb_detour_cycles\": %u}",
+            "   \"skips_tlb\": %s, \"tlb_detour_cycles\": %u, \"miss_cycles\": %u}",
             (unsigned long long)cache->prefetch_bytes, cache->is_first_walk_only ? "true" : "false",
-            cache->skips_tlb ? "true" : "false", cache->detour_cycles);
+            cache->skips_tlb ? "true" : "false", cache->detour_cycles, cache->miss_cycles);
 }
 
 uint64_t blind_tlb_page_bytes(const struct blind_tlb *tlb)
@@ -332,6 +334,11 @@ static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)
     fputs("}", file);
 }
 
+uint32_t blind_banks(const struct blind_profile *profile)
+{
+    return profile->banks > 0 ? profile->banks : 32;
+}
+
 double blind_shared_peak(const struct blind_profile *profile)
 {
     return profile->parallel.is_set ? profile->parallel.shared_bytes_per_cycle : 128.0;
@@ -345,17 +352,17 @@ static void write_rest(FILE *file, const struct blind_profile *profile)
     fprintf(file,
             " \"dram\": {\"latency_cycles\": %u, \"bandwidth_bytes_per_s\": %.17g, "
             "\"theoretical_bytes_per_s\": %.17g},\n"
-            " \"shared\": {\"bytes_per_sm\": %llu, \"banks\": 32, \"bank_bytes\": %u, "
+            " \"shared\": {\"bytes_per_sm\": %llu, \"banks\": %u, \"bank_bytes\": %u, "
             "\"latency_cycles\": %u, \"peak_bytes_per_cycle\": %.17g, \"conflict_cycles\": "
             "{\"2\": %u, \"4\": %u, \"8\": %u, \"16\": %u, \"32\": %u}},\n"
             " \"mshr\": {\"per_sm\": %u, \"per_warp\": %u},\n"
             " \"noise\": {\"jitter_cycles\": %u, \"spike_probability\": %g, "
             "\"spike_cycles\": %u}}\n",
             profile->dram_cycles, profile->bandwidth_bytes_per_s, profile->theoretical_bytes_per_s,
-            (unsigned long long)shared_bytes, profile->bank_bytes, profile->shared_cycles,
-            blind_shared_peak(profile), conflict[0], conflict[1], conflict[2], conflict[3],
-            conflict[4], profile->per_sm, profile->per_warp, profile->jitter_cycles,
-            profile->spike_probability, profile->spike_cycles);
+            (unsigned long long)shared_bytes, blind_banks(profile), profile->bank_bytes,
+            profile->shared_cycles, blind_shared_peak(profile), conflict[0], conflict[1],
+            conflict[2], conflict[3], conflict[4], profile->per_sm, profile->per_warp,
+            profile->jitter_cycles, profile->spike_probability, profile->spike_cycles);
 }
 
 uint32_t blind_cluster_max(const struct blind_profile *profile)

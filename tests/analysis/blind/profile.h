@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BLIND_MASKS_MAX = 16, BLIND_WAYS_MAX = 32, BLIND_SETS_MAX = 8 };
+enum { BLIND_MASKS_MAX = 16, BLIND_WAYS_MAX = 32, BLIND_SETS_MAX = 32 };
 
 struct blind_cache {
     const char *id, *paths; /* of the profile; paths as JSON */
@@ -29,6 +29,7 @@ struct blind_cache {
     bool is_first_walk_only; /* what it prefetches */
     bool skips_tlb;          /* a hit */
     uint32_t detour_cycles;  /* of a hit under a TLB miss */
+    uint32_t miss_cycles;    /* that looking it up in vain adds */
 };
 
 struct blind_tlb {
@@ -94,6 +95,7 @@ struct blind_profile {
     bool has_clusters; /* CTAs of a cluster show GPCs */
     uint32_t dram_cycles;
     double bandwidth_bytes_per_s, theoretical_bytes_per_s;
+    uint32_t banks;                                                       /* 0: 32 */
     uint32_t bank_bytes, shared_cycles, conflict_cycles[BLIND_CONFLICTS]; /* 2, 4, 8, 16, 32 ways */
     uint32_t per_warp, per_sm;
     uint32_t jitter_cycles, spike_cycles;
@@ -142,6 +144,12 @@ enum { BLIND_UNEQUAL_ANY_FIRST = 22000000 };
 /* And from here on changed once more, see rare.c. */
 enum { BLIND_RARE_FIRST = 30000000 };
 
+/* And from here on changed once more, see strange.c. */
+enum { BLIND_STRANGE_FIRST = 40000000 };
+
+/* And from here on in yet more. */
+enum { BLIND_STRANGER_FIRST = 41000000 };
+
 /* Of a set of the cache. */
 uint32_t blind_ways(const struct blind_cache *cache, uint32_t set);
 
@@ -153,7 +161,9 @@ void blind_draw_broad(uint64_t seed, struct blind_profile *profile_out);
 /* Change one that was drawn so; the second after the first. */
 void blind_draw_unusual(struct blind_profile *profile);
 void blind_draw_rare(struct blind_profile *profile);
+void blind_draw_strange(struct blind_profile *profile);
 
+uint32_t blind_banks(const struct blind_profile *profile);
 uint64_t blind_cache_bytes(const struct blind_cache *cache);
 uint32_t blind_tlb_entries(const struct blind_tlb *tlb);
 uint64_t blind_tlb_page_bytes(const struct blind_tlb *tlb);
