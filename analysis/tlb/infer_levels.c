@@ -47,6 +47,7 @@ struct level {
     double reach_confidence;
     double explained;           /* of what places speak for: that it is a level */
     bool is_explained;          /* loads miss as the best predicts */
+    bool has_other_sets;        /* more sets, by an index that was not found, are likelier */
     double loads, as_predicted; /* that come to it, and of these */
 };
 
@@ -81,7 +82,7 @@ static size_t choose(const struct pb_tlb_ranking *ranking)
     for (size_t i = ranking->count; i-- > 0;) {
         const struct pb_tlb_structure *here = &ranking->items[i], *chosen = &ranking->items[best];
 
-        if (!here->is_even && here->score >= most &&
+        if (here->parts <= 1 && here->score >= most &&
             (here->coverage_bytes > chosen->coverage_bytes ||
              (here->coverage_bytes == chosen->coverage_bytes &&
               here->set_count <= chosen->set_count)))
@@ -104,6 +105,7 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
     double entries, sets, coverage;
 
     level->best = ranking->items[chosen];
+    level->has_other_sets = false;
     best = &level->best;
     entries = pb_tlb_entry_count(best);
     sets = (double)best->set_count;
@@ -122,6 +124,8 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
 
         all += odds;
         as_likely = is_as_likely(ranking, i);
+        level->has_other_sets |=
+            here->parts > 1 && here->score > best->score + PB_SAME_PREDICTION + ranking->noise;
         same += as_likely || count == entries ? odds : 0.0;
         covered += as_likely || (count == entries && here->coverage_bytes == best->coverage_bytes)
                        ? odds
@@ -831,8 +835,9 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
 {
     double coverage = level->coverage.value, confidence = level->confidence;
     static const double largest_page = (double)((uint64_t)2 << 20);
-    static const char *const of_structure[] = {"entry_count", "set_count", "way_counts",
-                                               "index_kind", "index_masks"};
+    static const char no_policy[] = "unexplained: pages miss neither as by LRU, FIFO or tree-PLRU "
+                                    "nor as by random victims";
+    static const char *const of_sets[] = {"set_count", "way_counts", "index_kind", "index_masks"};
     struct pb_estimate reach = level->reach, covers = level->coverage;
 
     if (covers.low <= (double)least_bytes)
@@ -851,12 +856,10 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                               "that the page size does not appear in the timings");
     pb_parameter_set_number(answer(at, i, "penalty_cycles"), level->penalty, level->explained,
                             "M16 4.4: what a line takes longer where it misses this level");
-    for (size_t k = 0; k < sizeof(of_structure) / sizeof(of_structure[0]) && !level->is_explained;
-         k++)
-        pb_parameter_set_none(answer(at, i, of_structure[k]),
-                              "unexplained: pages miss neither as by LRU, FIFO or tree-PLRU nor as "
-                              "by random victims");
+    for (size_t k = 0; k < sizeof(of_sets) / sizeof(of_sets[0]) && !level->is_explained; k++)
+        pb_parameter_set_none(answer(at, i, of_sets[k]), "%s", no_policy);
     if (!level->is_explained) {
+        pb_parameter_set_none(answer(at, i, "entry_count"), "%s", no_policy);
         pb_parameter_set_none(answer(at, i, "reach_bytes"),
                               "depends on entry_count, which is undetermined");
         return;
@@ -873,6 +876,12 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                                 level->best.gain, level->as_predicted, level->loads);
     pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
                             "entries by what each covers");
+    for (size_t k = 0; k < sizeof(of_sets) / sizeof(of_sets[0]) && level->has_other_sets; k++)
+        pb_parameter_set_none(
+            answer(at, i, of_sets[k]),
+            "unexplained: more sets, by an index that was not found, are likelier");
+    if (level->has_other_sets)
+        return;
     pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,
                             "likeliest of all structures");
     state_ways(at, i, level);

@@ -270,20 +270,25 @@ static repeat_set touch(struct pb_tlb_stage *stage, uint32_t set, uint32_t page,
 static void enter_scan(struct pb_tlb_stage *stage, const struct pb_tlb_stage *before,
                        const struct pb_tlb_scan *scan)
 {
-    const struct pb_tlb_structure *structure = stage->structure;
-    uint64_t first = pb_tlb_entry(scan, 0, structure->coverage_bytes), last = first;
-    size_t rank = 0; /* of the entry */
+    const struct pb_tlb_structure *structure = stage->structure,
+                                  whole = pb_tlb_whole_sets(structure);
+    uint64_t first = pb_tlb_entry(scan, 0, structure->coverage_bytes), last = UINT64_MAX;
+    uint32_t *turn = stage->looked_up; /* of the next entry of a set */
+    size_t set = 0;
 
     stage->filled_first = stage->counted = stage->decided = (struct progress){0, UINT32_MAX};
     memset(stage->cold, 0, structure->set_count * sizeof(*stage->cold));
     memset(stage->of_set, HITS, structure->set_count);
+    memset(turn, 0, structure->set_count * sizeof(*turn));
     for (size_t page = 0; page < scan->page_count; page++) {
         uint64_t entry = pb_tlb_entry(scan, page, structure->coverage_bytes);
-        size_t set;
 
-        rank += entry != last;
+        if (entry != last) {
+            set = pb_tlb_set_of(&whole, entry);
+            if (structure->parts > 1)
+                set = set * structure->parts + turn[set]++ % structure->parts;
+        }
         last = entry;
-        set = structure->is_even ? rank % structure->set_count : pb_tlb_set_of(structure, entry);
         stage->set[page] = (uint32_t)set;
         stage->entry[page] = (uint32_t)((entry - first) * structure->set_count + set);
         stage->first[page] = page > 0 && stage->entry[page] == stage->entry[page - 1]

@@ -86,7 +86,7 @@ static bool try(struct climb *climb, const struct pb_tlb_levels *levels)
     if (climb->left == 0 || climb->status != PB_OK)
         return false;
     for (size_t i = 0; i < levels->count; i++)
-        if (levels->items[i].structure.is_even || !is_possible(climb, levels, i))
+        if (levels->items[i].structure.parts > 1 || !is_possible(climb, levels, i))
             return false;
     climb->left--;
     if (replay(climb, levels, &score) != PB_OK || !(score > climb->score + least))
@@ -322,8 +322,8 @@ static bool change_shape(struct climb *climb, size_t at)
 
 /*
  * Any number of equal sets that entries come to in turn, with any victims: as many entries, or as
- * many ways; many sets where they divide the entries, and twice as many as long as that is better:
- * sets of unequal ways may imitate others.
+ * many ways; many sets where they divide the entries and victims are sure, and twice as many as
+ * long as that is better: sets of unequal ways may imitate others.
  */
 static bool change_sets(struct climb *climb, size_t at)
 {
@@ -341,7 +341,8 @@ static bool change_sets(struct climb *climb, size_t at)
         for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN || sets <= entries; sets++) {
             bool doubles = (sets & (sets - 1)) == 0, here = false;
 
-            if (sets > PB_TLB_SETS_IN_TURN && entries % sets != 0 && !(doubles && again))
+            if (sets > PB_TLB_SETS_IN_TURN && !(doubles && again) &&
+                (entries % sets != 0 || other.victims != PB_TLB_LRU))
                 continue;
             again &= !doubles;
             other.set_count = sets;
@@ -443,7 +444,8 @@ static bool may_lack_sets(struct climb *climb, size_t at)
     if (levels.items[at].structure.victims == PB_TLB_LRU && pb_tlb_other_sets(fit) == 0.0)
         return false;
     return climb->status == PB_OK &&
-           fit->unexplained <= PB_TLB_AGAINST * PB_TLB_MISFIT_MOST * fmax(fit->leading, 1.0);
+           (pb_tlb_other_sets(fit) >= PB_MOST ||
+            fit->unexplained <= PB_TLB_AGAINST * PB_TLB_MISFIT_MOST * fmax(fit->leading, 1.0));
 }
 
 /* Sets in turn as parities, one for each bit. False: they are no power of two. */
@@ -1145,19 +1147,20 @@ static void list_ways(struct climb *climb, size_t at)
     }
 }
 
-/* One set may be several, by any index that spreads entries evenly. */
+/* Each set may be several, by any index that spreads its entries evenly. */
 static void list_even(struct climb *climb, size_t at)
 {
-    struct pb_tlb_structure even = climb->best.items[at].structure;
-    uint32_t entries = even.ways[0];
+    const struct pb_tlb_structure own = climb->best.items[at].structure;
 
-    if (!even.is_equal || even.set_count > 1)
-        return;
-    even.is_even = true;
-    do {
-        even.set_count *= 2;
-        even.ways[0] = entries / (uint32_t)even.set_count;
-    } while (even.ways[0] >= 2 && list(climb, at, &even));
+    for (uint32_t parts = 2; own.is_equal && parts <= own.ways[0]; parts *= 2) {
+        struct pb_tlb_structure even = own;
+
+        even.parts = parts;
+        even.set_count = own.set_count * parts;
+        for (even.ways[0] = own.ways[0] / parts; even.ways[0] * parts < own.ways[0] + parts;
+             even.ways[0]++)
+            list(climb, at, &even);
+    }
 }
 
 /*
@@ -1243,7 +1246,7 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     list_moved_ways(&climb, at);
     for (size_t i = 1; i < ranking->count; i++)
         if (ranking->items[i].score > ranking->items[ranking->best].score &&
-            !ranking->items[i].is_even)
+            ranking->items[i].parts <= 1)
             ranking->best = i;
     return climb.status;
 }

@@ -62,6 +62,7 @@ struct scorer {
     struct pb_parities parities;
     struct unit *ordered;           /* of one scan, set by set */
     uint32_t *set_of;               /* of its units */
+    uint32_t *turn;                 /* [sets] of the next unit of a set that is in parts */
     uint32_t *begin;                /* [sets + 1] of ordered */
     double *by_ways;                /* [WAYS_MAX + 1] what all sets gain with so many ways each */
     struct overflows overflows;     /* of a set */
@@ -97,6 +98,15 @@ size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry)
     for (size_t i = 0; i < structure->mask_count; i++)
         set |= (size_t)__builtin_parityll(structure->masks[i] & entry) << i;
     return set;
+}
+
+struct pb_tlb_structure pb_tlb_whole_sets(const struct pb_tlb_structure *structure)
+{
+    struct pb_tlb_structure whole = *structure;
+
+    if (structure->parts > 1)
+        whole.set_count /= structure->parts;
+    return whole;
 }
 
 bool pb_tlb_is_cache(const struct pb_tlb_evidence *evidence,
@@ -222,6 +232,7 @@ static uint64_t least_apart(const struct pb_tlb_scan *scan)
 static const struct unit *order_units(struct scorer *scorer,
                                       const struct pb_tlb_structure *structure, size_t s)
 {
+    const struct pb_tlb_structure whole = pb_tlb_whole_sets(structure);
     const struct unit *units = scorer->units.items[s];
     size_t count = scorer->units.count[s];
 
@@ -233,12 +244,14 @@ static const struct unit *order_units(struct scorer *scorer,
     if (s == 0)
         pb_parities_make(structure->masks, structure->mask_count, &scorer->parities);
     memset(scorer->begin, 0, (structure->set_count + 1) * sizeof(*scorer->begin));
+    memset(scorer->turn, 0, whole.set_count * sizeof(*scorer->turn));
     for (size_t i = 0; i < count; i++) {
-        scorer->set_of[i] =
-            structure->is_even
-                ? (uint32_t)(i % structure->set_count)
-                : (uint32_t)set_of(scorer, structure, entry_of(scorer, s, units[i].page));
-        scorer->begin[scorer->set_of[i] + 1]++;
+        uint32_t set = (uint32_t)set_of(scorer, &whole, entry_of(scorer, s, units[i].page));
+
+        if (structure->parts > 1)
+            set = set * structure->parts + scorer->turn[set]++ % structure->parts;
+        scorer->set_of[i] = set;
+        scorer->begin[set + 1]++;
     }
     for (size_t set = 0; set < structure->set_count; set++)
         scorer->begin[set + 1] += scorer->begin[set];
@@ -1037,6 +1050,7 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     PB_ROOM_ARRAY(room, scorer->rank, pages + 1);
     PB_ROOM_ARRAY(room, scorer->set_of, pages + 1);
     PB_ROOM_ARRAY(room, scorer->begin, ((size_t)1 << PB_TLB_PARITIES_MAX) + 2);
+    PB_ROOM_ARRAY(room, scorer->turn, (size_t)1 << PB_TLB_PARITIES_MAX);
     PB_ROOM_ARRAY(room, scorer->by_ways, WAYS_MAX + 1);
     PB_ROOM_ARRAY(room, scorer->differences, places + 1);
     PB_ROOM_ARRAY(room, scorer->links, (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
@@ -1194,7 +1208,7 @@ static void find_all_open_bits(struct scorer *scorer)
             continue;
         if (here->mask_count > 0)
             find_open_bits(scorer, here);
-        else if (here->is_equal && here->set_count > 1 && !here->is_even)
+        else if (here->is_equal && here->set_count > 1 && here->parts <= 1)
             find_open_bits_in_turn(scorer, here);
     }
 }
@@ -1271,26 +1285,31 @@ static size_t score_one_sets(struct scorer *scorer, double least,
     return count;
 }
 
-/* Where one set explains all: of more sets, by any index that spreads entries evenly, it may be. */
+/*
+ * More sets, by any index that spreads the entries of each set evenly, may explain as much. Of the
+ * best structure alone.
+ */
 static void score_even(struct scorer *scorer)
 {
     struct pb_tlb_ranking *ranking = scorer->ranking;
-    const struct pb_tlb_structure *best = &ranking->items[ranking->best];
-    struct pb_tlb_structure even = *best;
+    const struct pb_tlb_structure best = ranking->items[ranking->best];
 
-    if (ranking->count == 0 || !best->is_equal || best->set_count > 1)
+    if (ranking->count == 0 || !best.is_equal)
         return;
-    list_all(scorer, best->coverage_bytes);
-    even.is_even = true;
-    for (even.set_count = 2; even.set_count <= (size_t)1 << PB_TLB_PARITIES_MAX &&
-                             ranking->count < PB_TLB_HYPOTHESES_MAX;
-         even.set_count *= 2) {
+    list_all(scorer, best.coverage_bytes);
+    for (uint32_t parts = 2;
+         parts <= best.ways[0] && best.set_count * parts <= (size_t)1 << PB_TLB_PARITIES_MAX &&
+         ranking->count < PB_TLB_HYPOTHESES_MAX;
+         parts *= 2) {
+        struct pb_tlb_structure even = best;
+
+        even.parts = parts;
+        even.set_count = best.set_count * parts;
         sum_structure(scorer, &even, -INFINITY);
         even.gain = best_ways(scorer->by_ways, scorer->units.most, &even.ways[0], &even.ways_high);
-        if (even.gain < best->gain - PB_SAME_PREDICTION || even.ways_high < 2)
-            break;
-        even.score = best->score;
-        ranking->items[ranking->count++] = even;
+        even.score = even.gain - (best.gain - best.score);
+        if (even.gain >= best.gain - PB_SAME_PREDICTION)
+            ranking->items[ranking->count++] = even;
     }
 }
 

@@ -38,8 +38,9 @@ struct pb_tlb_structure {
     uint8_t set_at[PB_TLB_UNEQUAL_MAX];
     enum pb_tlb_victims victims; /* not LRU: is_equal */
     bool is_equal;               /* all sets have ways[0] */
-    bool is_even; /* entries come to the sets in turn as chases load them: any index that spreads
-                     them evenly; it is compared, and never stated */
+    uint32_t parts; /* > 1: each set of the index is evenly so many, to which its entries come in
+                       turn as chases load them: any index that spreads them evenly. It is compared,
+                       and never stated */
     uint32_t ways[PB_LIST_MAX];
     uint32_t ways_high; /* where is_equal: up to so many predict the same */
     double gain;        /* log likelihood above that of no level at all */
@@ -92,6 +93,9 @@ enum pb_status pb_tlb_adopt_all(struct pb_tlb_evidence *evidence, const struct p
                                 size_t count, struct pb_error *err);
 
 size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry);
+
+/* Of a structure whose sets are in parts: that of whole ones. */
+struct pb_tlb_structure pb_tlb_whole_sets(const struct pb_tlb_structure *structure);
 
 /* Half as many sets: bits i and j become one, or bit i is dropped where j is i. */
 struct pb_tlb_structure pb_tlb_halve(const struct pb_tlb_structure *index, size_t i, size_t j);
