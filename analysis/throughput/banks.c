@@ -73,8 +73,9 @@ struct fit {
 };
 
 /*
- * Strides take the time of their ways, where more ways take longer than all fewer. Every number of
- * ways costs something: a shape that distinguishes more of them fits noise better.
+ * Strides take the time of their ways, where more ways take no less than fewer: a bank may serve
+ * several rows at once, or all of them after so many. Every number of ways costs something: a shape
+ * that distinguishes more of them fits noise better.
  */
 static struct fit fit_shape(const struct pb_bank_stride *strides, const uint32_t *ways,
                             size_t count, uint32_t lanes, double *scratch)
@@ -84,21 +85,21 @@ static struct fit fit_shape(const struct pb_bank_stride *strides, const uint32_t
 
     for (uint32_t n = 1; n <= lanes; n++) {
         double median = median_of_ways(strides, ways, count, n, scratch);
-        bool rises = median > before;
 
         if (isnan(median))
             continue;
         fit.cost += ways_cost;
         for (size_t i = 0; i < count; i++) {
-            double off;
+            double within;
             bool is_explained;
 
             if (ways[i] != n)
                 continue;
-            off = fabs(strides[i].cycles - median) / tolerance(&strides[i]);
-            is_explained = rises && off <= 1.0;
+            within = tolerance(&strides[i]);
+            is_explained = fabs(strides[i].cycles - median) <= within && median > before - within;
             fit.explained += is_explained;
-            fit.cost += is_explained ? 2.0 * off * off : worst_cost;
+            fit.cost +=
+                is_explained ? 2.0 * pow((strides[i].cycles - median) / within, 2.0) : worst_cost;
         }
         before = fmax(before, median);
     }
