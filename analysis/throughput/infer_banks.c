@@ -104,6 +104,8 @@ static enum pb_status cost_by_shapes(const struct pb_bank_stride *strides, size_
         struct pb_estimate cost;
 
         status = cost_of_ways(strides, count, banks->alike[i], lanes, ways, &cost, err);
+        if (status != PB_OK)
+            break;
         cost_out->low = fmin(cost_out->low, cost.low);
         cost_out->high = fmax(cost_out->high, cost.high);
     }

@@ -402,6 +402,13 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * Unequal TLB sets, two of them one way off: 20003663. One constant cache, whose hits are not
  * known, taken for a second one: 20003640. Cache sets by a mask that hardly any pair of lines
  * breaks: 20003861, 22000177. L2's line, excluded by misses that passes lack of any line: 20003762.
+ *
+ * Costs of conflicts by 32 of banks that may be 64: 40000012; of which several cost as much as one:
+ * 41000007. Misses by loads past a cache, which do not look it up: 40000023. A copy with the
+ * overhead of its stamps: 40000047. Sets of a hash that a modulo imitates: 40000064; 24 sets in
+ * turn of one way: 40000076. Sets by an index that was not found, which few sets imitate: 20003395,
+ * 20004177. A sector of which no miss came: 20004249. Spikes as the answers of a next cache:
+ * 9902195.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -540,6 +547,16 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {20003861, {"readonly.", "texture."}},
         {22000177, {"l1."}},
         {20003762, {"l2.line_bytes"}},
+        {40000012, {"shared."}},
+        {41000007, {"shared."}},
+        {40000023, {"readonly."}},
+        {40000047, {"bulk_copy."}},
+        {40000064, {"tlb_l1."}},
+        {40000076, {"tlb_l2."}},
+        {20003395, {"tlb_l2."}},
+        {20004177, {"tlb_l2."}},
+        {20004249, {"constant_l1."}},
+        {9902195, {"l2.miss_latency_cycles"}},
         {21001001, {"l1.", "readonly.", "texture."}},
     };
 
