@@ -448,16 +448,11 @@ static bool may_lack_sets(struct climb *climb, size_t at)
             fit->unexplained <= PB_TLB_AGAINST * PB_TLB_MISFIT_MOST * fmax(fit->leading, 1.0));
 }
 
-/* Sets in turn as parities, one for each bit. False: they are no power of two. */
-static bool name_parities(struct pb_tlb_structure *structure)
+/* Sets in turn as parities, which others may be as likely as. False: they are no power of two. */
+static bool guess_parities(struct pb_tlb_structure *structure)
 {
-    while (structure->mask_count < PB_TLB_PARITIES_MAX &&
-           (size_t)1 << structure->mask_count < structure->set_count) {
-        structure->masks[structure->mask_count] = (uint64_t)1 << structure->mask_count;
-        structure->mask_count++;
-    }
     structure->is_guessed = true;
-    return structure->set_count == (size_t)1 << structure->mask_count;
+    return pb_tlb_name_parities(structure);
 }
 
 /*
@@ -488,7 +483,7 @@ static bool change_bits(struct climb *climb, size_t at)
     uint64_t touched = pb_tlb_touched_bits(climb->evidence->scans, own.coverage_bytes);
     bool better = false;
 
-    if (own.set_count < 2 || !name_parities(&own))
+    if (own.set_count < 2 || !guess_parities(&own))
         return false;
     for (uint64_t bit = 1; bit != 0 && bit <= touched; bit <<= 1) {
         for (size_t i = 0; i <= own.mask_count; i++) {
@@ -645,7 +640,7 @@ static bool change_parities(struct climb *climb, size_t at)
         }
         if (from_one ? from.set_count == 1 : !from.is_equal)
             continue;
-        if (!name_parities(structure))
+        if (!guess_parities(structure))
             continue;
         start(&other, climb->effort, PB_TLB_TRIALS, &levels);
         climb_parities(&other, at);

@@ -100,6 +100,16 @@ size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry)
     return set;
 }
 
+bool pb_tlb_name_parities(struct pb_tlb_structure *structure)
+{
+    while (structure->mask_count < PB_TLB_PARITIES_MAX &&
+           (size_t)1 << structure->mask_count < structure->set_count) {
+        structure->masks[structure->mask_count] = (uint64_t)1 << structure->mask_count;
+        structure->mask_count++;
+    }
+    return structure->set_count == (size_t)1 << structure->mask_count;
+}
+
 struct pb_tlb_structure pb_tlb_whole_sets(const struct pb_tlb_structure *structure)
 {
     struct pb_tlb_structure whole = *structure;
@@ -1181,18 +1191,15 @@ static void find_open_bits(struct scorer *scorer, struct pb_tlb_structure *index
     }
 }
 
-/* Of sets in turn, whose parities are the lowest bits of the entry's number: all other bits. */
+/* Of sets in turn: all other bits. */
 static void find_open_bits_in_turn(struct scorer *scorer, struct pb_tlb_structure *structure)
 {
     struct pb_tlb_structure index = *structure;
 
-    while (index.mask_count < PB_TLB_PARITIES_MAX &&
-           (size_t)1 << index.mask_count < structure->set_count) {
-        index.masks[index.mask_count] = (uint64_t)1 << index.mask_count;
-        index.resolved |= index.masks[index.mask_count++];
-    }
-    if (structure->set_count != (size_t)1 << index.mask_count)
+    if (!pb_tlb_name_parities(&index))
         return;
+    for (size_t i = 0; i < index.mask_count; i++)
+        index.resolved |= index.masks[i];
     find_open_bits(scorer, &index);
     structure->resolved = (touched_bits(scorer) | index.resolved) & ~index.open;
 }
@@ -1204,11 +1211,11 @@ static void find_all_open_bits(struct scorer *scorer)
     for (size_t i = 0; i < ranking->count; i++) {
         struct pb_tlb_structure *here = &ranking->items[i];
 
-        if (here->score < ranking->items[ranking->best].score - 1e-3)
+        if (here->score < ranking->items[ranking->best].score - 1e-3 || here->parts > 1)
             continue;
         if (here->mask_count > 0)
             find_open_bits(scorer, here);
-        else if (here->is_equal && here->set_count > 1 && here->parts <= 1)
+        else if (here->is_equal && here->set_count > 1)
             find_open_bits_in_turn(scorer, here);
     }
 }

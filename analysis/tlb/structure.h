@@ -94,6 +94,9 @@ enum pb_status pb_tlb_adopt_all(struct pb_tlb_evidence *evidence, const struct p
 
 size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry);
 
+/* Sets in turn as parities, one for each bit. False: they are no power of two. */
+bool pb_tlb_name_parities(struct pb_tlb_structure *structure);
+
 /* Of a structure whose sets are in parts: that of whole ones. */
 struct pb_tlb_structure pb_tlb_whole_sets(const struct pb_tlb_structure *structure);
 
