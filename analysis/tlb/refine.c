@@ -284,6 +284,7 @@ static bool move(const struct pb_tlb_structure *from, size_t which,
     int coverage, sets, ways;
 
     *moved_out = *from;
+    moved_out->resolved = 0;
     if (which >= STEPS) {
         size_t halvings = 2 + (which - STEPS) / 2;
 
@@ -333,6 +334,7 @@ static bool change_sets(struct climb *climb, size_t at)
     bool better = false;
 
     other.is_equal = true;
+    other.resolved = 0; /* it is not known which bits tell of so many sets */
     for (int victims = 0; victims < PB_TLB_VICTIMS && from.mask_count == 0; victims++) {
         bool again = true;
 

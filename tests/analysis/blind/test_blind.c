@@ -406,9 +406,9 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * Costs of conflicts by 32 of banks that may be 64: 40000012; of which several cost as much as one:
  * 41000007. Misses by loads past a cache, which do not look it up: 40000023. A copy with the
  * overhead of its stamps: 40000047. Sets of a hash that a modulo imitates: 40000064; 24 sets in
- * turn of one way: 40000076. Sets by an index that was not found, which few sets imitate: 20003395,
- * 20004177. A sector of which no miss came: 20004249. Spikes as the answers of a next cache:
- * 9902195.
+ * turn of one way: 40000076; eight, stated by the bits of two: 9902459. Sets by an index that was
+ * not found, which few sets imitate: 20003395, 20004177. A sector of which no miss came: 20004249.
+ * Spikes as the answers of a next cache: 9902195.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -553,6 +553,7 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {40000047, {"bulk_copy."}},
         {40000064, {"tlb_l1."}},
         {40000076, {"tlb_l2."}},
+        {9902459, {"tlb_l3."}},
         {20003395, {"tlb_l2."}},
         {20004177, {"tlb_l2."}},
         {20004249, {"constant_l1."}},
