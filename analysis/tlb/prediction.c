@@ -36,7 +36,7 @@ struct drawn {
 /* One level, as the pages of a scan meet it. */
 struct pb_tlb_stage {
     const struct pb_tlb_structure *structure;
-    repeat_set *present;   /* [pages] by the first page of the entry, */
+    repeat_set *present;   /* tree, random: [pages] by the first page of the entry, */
     uint32_t *filled;      /* how many of a set are: [sets]; random: [begin][repeats] */
     uint32_t *held;        /* tree: [begin + way] pages; random: [begin + way][repeats] */
     uint32_t *listed;      /* LRU, FIFO: first pages of the entries of sets that vary, */
@@ -455,7 +455,7 @@ static void discount(struct counter *counter, repeat_set those)
     }
 }
 
-/* In which repeats it was less often. */
+/* In which repeats the number is below the limit. */
 static repeat_set find_below(const struct counter *counter, uint32_t limit)
 {
     repeat_set below = 0;

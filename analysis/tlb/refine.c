@@ -430,8 +430,8 @@ static bool fits(struct climb *climb, size_t at)
 
 /*
  * May other sets be what the level lacks? Then it is known which loads come to it, and these do
- * what is sure, but for those of some sets, again and again; how often a load misses that may do
- * either depends on the sets.
+ * what is sure, but for a few, or for any number that mostly do otherwise again and again; how
+ * often a load misses that may do either depends on the sets.
  */
 static bool may_lack_sets(struct climb *climb, size_t at)
 {

@@ -147,7 +147,7 @@ enum { BLIND_RARE_FIRST = 30000000 };
 /* And from here on changed once more, see strange.c. */
 enum { BLIND_STRANGE_FIRST = 40000000 };
 
-/* And from here on in yet more. */
+/* And from here on also in conflict costs, policies, small pages and limits, see strange.c. */
 enum { BLIND_STRANGER_FIRST = 41000000 };
 
 /* Of a set of the cache. */

@@ -9,9 +9,7 @@
 #include "analysis/blind/draw.h"
 #include "analysis/blind/profile.h"
 
-/* Which paths the texture cache serves, and that L2 serves all: each has a cache of its own, or
- * none.
- */
+/* The texture cache may serve read-only loads too, L2 all paths; there may be no L1. */
 static void draw_paths(uint64_t *state, struct blind_profile *profile)
 {
     struct blind_cache *l1 = &profile->caches[BLIND_L1], *l2 = &profile->caches[BLIND_L2];
