@@ -20,8 +20,9 @@ static const double most_steps = 0x1p32;
 /* L2 keeps the lines of a map of whose loads no more than this share take what misses take. */
 static const double most_missed = 0.03;
 
-/* Spikes are less than this share of all loads, and far from the rest. */
-static const double outlier_quantile = 0.98;
+/* Of the SMs that touch a line, fewer than the rest meet a spike, and more have any one way to it.
+ */
+static const double spike_quantile = 0.95;
 
 /* The rows of one touch; NULL where the map has none. */
 static const double *rows_of(const struct pb_matrix *matrix, const char *touch)
@@ -71,20 +72,24 @@ static void drop_lost(struct pb_sm_map *map, const bool *is_lost)
     map->lines = kept / map->sms;
 }
 
-/* Caps what lies above all but a few by more than these spread: spikes. */
+/*
+ * Caps what few SMs' touches of a line take longer than all others': spikes. By the line, since one
+ * that the TLB lost takes longer from all SMs.
+ */
 static enum pb_status cap(struct pb_sm_map *map, struct pb_error *err)
 {
-    size_t count = map->sms * map->lines;
-    double *sorted = malloc(count * sizeof(*sorted)), high;
+    double *sorted = malloc(map->sms * sizeof(*sorted)), high;
 
     if (sorted == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a map of %zu", count);
-    memcpy(sorted, map->cycles, count * sizeof(*sorted));
-    pb_sort(sorted, count);
-    high = pb_quantile(sorted, count, outlier_quantile);
-    high += high - pb_quantile(sorted, count, 0.5);
-    for (size_t i = 0; i < count; i++)
-        map->cycles[i] = fmin(map->cycles[i], high);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", map->sms);
+    for (size_t line = 0; line < map->lines; line++) {
+        for (size_t sm = 0; sm < map->sms; sm++)
+            sorted[sm] = map->cycles[sm * map->lines + line];
+        pb_sort(sorted, map->sms);
+        high = pb_quantile(sorted, map->sms, spike_quantile);
+        for (size_t sm = 0; sm < map->sms; sm++)
+            map->cycles[sm * map->lines + line] = fmin(map->cycles[sm * map->lines + line], high);
+    }
     free(sorted);
     return PB_OK;
 }

@@ -507,7 +507,7 @@ static void check_cache(struct answers *answers, const char *memory,
     check_knees(answers, memory, profile, cache);
     if (strcmp(memory, "l1") == 0 && !cache->is_xor && cache->more_ways == 0)
         check_exact(answers, memory, "first_miss_bytes", (double)blind_cache_bytes(cache));
-    if (strcmp(memory, "l1") == 0)
+    if (strcmp(memory, "l1") == 0 && !cache->is_unified)
         check_carveouts(answers, cache);
     if (strcmp(memory, "l1") == 0 || strcmp(memory, "l2") == 0)
         check_prefetch(answers, memory, cache);
@@ -803,6 +803,20 @@ static void check_rates(struct answers *answers, const struct blind_profile *pro
                   (const double[]){blind_shared_peak(profile)}, 1, 0, 0.03);
 }
 
+/* SMs of a TPC slow each other down; with a rest, some TPCs have fewer. */
+static void check_tpcs(struct answers *answers, const struct blind_profile *profile)
+{
+    uint32_t sms = profile->tpc_sms > 0 ? profile->tpc_sms : 2;
+    bool is_even = profile->sm_count % sms == 0;
+
+    for (uint32_t i = 0; i < profile->sides.gpc_count; i++)
+        is_even &= profile->sides.gpc_sms[i] % sms == 0;
+    if (profile->sm_count == 1 || sms == 1)
+        check_absent(answers, "sm", "tpc_sm_counts");
+    else if (is_even)
+        check_exact(answers, "sm", "tpc_sm_counts", sms);
+}
+
 /* What is stated and was not looked at yet: no rule here says what it should be. */
 static void name_unjudged(struct answers *answers)
 {
@@ -842,6 +856,7 @@ size_t blind_judge(const struct pb_parameters *parameters, const struct blind_pr
     check_patterns(&answers, profile);
     check_latency(&answers, "dram", "latency_cycles", dram_cycles_of(profile));
     check_sides(&answers, profile);
+    check_tpcs(&answers, profile);
     check_rates(&answers, profile);
     check_exact(&answers, "shared", "banks", blind_banks(profile));
     check_exact(&answers, "shared", "bank_bytes", profile->bank_bytes);

@@ -361,6 +361,8 @@ static void judge_peers(struct answers *answers, const struct blind_profile *pro
         blind_check_missing(answers, "peer_link");
         return;
     }
+    if (profile->fault_count > 0) /* other devices have none of this one's */
+        return;
     check_peers(answers, profile, "bytes_per_s", carried(64 << 20, p->peer_bytes_per_s, p->peer_us),
                 0, 0.03);
     check_peers(answers, profile, "latency_ns", 1e3 * p->peer_us, 5.0, 0.02);
@@ -385,7 +387,8 @@ static void judge_compute(struct answers *answers, const struct blind_profile *p
     double rate = p->flip_sm >= 0 ? p->flip_probability : 0.0, wrong = rate * runs;
     double limit = 3.0 / lines;
 
-    blind_check_numbers(answers, "dram", "sustained_wrong_words", &nothing, 1, 0.0, 0.0);
+    if (profile->fault_count == 0)
+        blind_check_numbers(answers, "dram", "sustained_wrong_words", &nothing, 1, 0.0, 0.0);
     if (profile->sm_count < 2) {
         blind_check_missing(answers, "compute");
         return;

@@ -250,10 +250,12 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
             blind_draw_unusual(profile_out);
         if (seed >= BLIND_RARE_FIRST && seed < BLIND_STRANGE_FIRST)
             blind_draw_rare(profile_out);
-        if (seed >= BLIND_STRANGE_FIRST)
+        if (seed >= BLIND_STRANGE_FIRST && seed < BLIND_IMPAIRED_FIRST)
             blind_draw_strange(profile_out);
         if (seed >= BLIND_PARALLEL_FIRST)
             blind_parallel_draw(profile_out);
+        if (seed >= BLIND_IMPAIRED_FIRST)
+            blind_draw_impaired(profile_out);
         return;
     }
 
@@ -283,7 +285,7 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
 {
     fprintf(file,
             "  {\"id\": \"%s\", \"paths\": %s, \"line_bytes\": %llu, \"sector_bytes\": %llu,\n"
-            "   \"sets\": %u, \"latency_cycles\": %u, \"ways\": ",
+            "   \"sets\": %u, \"latency_cycles\": %.17g, \"ways\": ",
             cache->id, cache->paths, (unsigned long long)cache->line_bytes,
             (unsigned long long)cache->sector_bytes, cache->sets, cache->latency_cycles);
     if (cache->more_ways == 0)
@@ -303,9 +305,11 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
     }
     fprintf(file,
             "}, \"prefetch_bytes\": %llu, \"prefetch_first_walk_only\": %s,\n"
-            "   \"skips_tlb\": %s, \"tlb_detour_cycles\": %u, \"miss_cycles\": %u}",
+            "   \"skips_tlb\": %s, \"tlb_detour_cycles\": %u, \"miss_cycles\": %u,\n   "
+            "\"unified_with_shared\": %s}",
             (unsigned long long)cache->prefetch_bytes, cache->is_first_walk_only ? "true" : "false",
-            cache->skips_tlb ? "true" : "false", cache->detour_cycles, cache->miss_cycles);
+            cache->skips_tlb ? "true" : "false", cache->detour_cycles, cache->miss_cycles,
+            cache->is_unified ? "true" : "false");
 }
 
 uint64_t blind_tlb_page_bytes(const struct blind_tlb *tlb)
@@ -321,7 +325,7 @@ static void write_tlb(FILE *file, const struct blind_tlb *tlb, const char *id)
 
     fprintf(file,
             "  {\"id\": \"%s\", \"page_bytes\": %llu, \"entry_span_bytes\": %llu, "
-            "\"policy\": {\"kind\": \"%s\"}, \"penalty_cycles\": %u, \"ways\": [",
+            "\"policy\": {\"kind\": \"%s\"}, \"penalty_cycles\": %.17g, \"ways\": [",
             id, (unsigned long long)page_bytes, (unsigned long long)tlb->span_bytes,
             tlb->policy != NULL ? tlb->policy : "lru", tlb->penalty_cycles);
     for (size_t i = 0; i < tlb->sets; i++)
@@ -350,7 +354,7 @@ static void write_rest(FILE *file, const struct blind_profile *profile)
     uint64_t shared_bytes = profile->parallel.is_set ? profile->parallel.shared_bytes : 49152;
 
     fprintf(file,
-            " \"dram\": {\"latency_cycles\": %u, \"bandwidth_bytes_per_s\": %.17g, "
+            " \"dram\": {\"latency_cycles\": %.17g, \"bandwidth_bytes_per_s\": %.17g, "
             "\"theoretical_bytes_per_s\": %.17g},\n"
             " \"shared\": {\"bytes_per_sm\": %llu, \"banks\": %u, \"bank_bytes\": %u, "
             "\"latency_cycles\": %u, \"peak_bytes_per_cycle\": %.17g, \"conflict_cycles\": "
@@ -376,16 +380,23 @@ static void write_sides(FILE *file, const struct blind_profile *profile)
 {
     const struct blind_sides *sides = &profile->sides;
 
-    fprintf(file, " \"layout\": {\"cluster_max\": %u},\n", blind_cluster_max(profile));
+    fprintf(file, " \"layout\": {\"cluster_max\": %u", blind_cluster_max(profile));
+    if (profile->tpc_sms > 0)
+        fprintf(file, ", \"tpc_sms\": %u, \"tpc_slowdown\": %.17g", profile->tpc_sms,
+                profile->tpc_slowdown);
+    fputs("},\n", file);
     if (sides->far_cycles == 0)
         return;
     fprintf(file,
-            " \"l2_sides\": {\"far_latency_cycles\": %u, \"mask\": \"0x%llx\", \"slices\": %u, "
+            " \"l2_sides\": {\"far_latency_cycles\": %.17g, \"mask\": \"0x%llx\", \"slices\": %u, "
             "\"slice_spread_cycles\": %u, \"far_bytes\": %llu, \"gpc_sms\": [",
             sides->far_cycles, (unsigned long long)sides->mask, sides->slices, sides->spread_cycles,
             (unsigned long long)profile->parallel.far_bytes);
     for (uint32_t i = 0; i < sides->gpc_count; i++)
         fprintf(file, "%s%u", i > 0 ? ", " : "", sides->gpc_sms[i]);
+    fputs("], \"gpc_cycles\": [", file);
+    for (uint32_t i = 0; i < sides->gpc_count; i++)
+        fprintf(file, "%s%d", i > 0 ? ", " : "", sides->gpc_cycles[i]);
     fputs("]},\n", file);
 }
 
@@ -414,7 +425,7 @@ int blind_write(const struct blind_profile *profile, const char *path)
         return -1;
     fprintf(file,
             "{\"name\": \"blind %llu\", \"source\": \"drawn\", \"compute_capability\": \"%s\",\n"
-            " \"sm_count\": %u, \"clock_mhz\": %u, \"memory_bytes\": %llu, "
+            " \"sm_count\": %u, \"clock_mhz\": %.17g, \"memory_bytes\": %llu, "
             "\"clock_overhead_cycles\": %u,\n \"caches\": [\n",
             (unsigned long long)profile->seed,
             profile->compute_capability != NULL ? profile->compute_capability : "5.2",

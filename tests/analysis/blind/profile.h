@@ -24,12 +24,13 @@ struct blind_cache {
     size_t mask_count;
     const char *policy;
     uint32_t weights[BLIND_WAYS_MAX]; /* of "weighted" */
-    uint32_t latency_cycles;
+    double latency_cycles;
     uint64_t prefetch_bytes;
     bool is_first_walk_only; /* what it prefetches */
     bool skips_tlb;          /* a hit */
     uint32_t detour_cycles;  /* of a hit under a TLB miss */
     uint32_t miss_cycles;    /* that looking it up in vain adds */
+    bool is_unified;         /* its store holds shared memory, too */
 };
 
 struct blind_tlb {
@@ -40,7 +41,7 @@ struct blind_tlb {
     size_t sets;
     uint64_t masks[BLIND_MASKS_MAX];
     size_t mask_count; /* 0: not hashed */
-    uint32_t penalty_cycles;
+    double penalty_cycles;
     const char *policy; /* NULL: lru */
 };
 
@@ -53,14 +54,15 @@ enum {
     BLIND_SECOND_CONSTANT,
     BLIND_CACHES
 };
-enum { BLIND_CONFLICTS = 5, BLIND_TLBS = 3, BLIND_GPCS_MAX = 8 };
+enum { BLIND_CONFLICTS = 5, BLIND_TLBS = 3, BLIND_GPCS_MAX = 8, BLIND_FAULTS_MAX = 2 };
 
 /* Two sides of L2 and their slices; no far_cycles: the device has none. */
 struct blind_sides {
-    uint32_t far_cycles;
+    double far_cycles;
     uint64_t mask;
     uint32_t slices, spread_cycles; /* slices 1: nothing distinguishes lines of a side */
     uint32_t gpc_sms[BLIND_GPCS_MAX], gpc_count;
+    int gpc_cycles[BLIND_GPCS_MAX]; /* that the way to all behind the SMs of a GPC adds */
 };
 
 /* What all SMs do at once, links, and a fault of an SM; see parallel.h. */
@@ -83,17 +85,26 @@ struct blind_parallel {
     double flip_probability;
 };
 
+/* A fault of the device, by its name for the simulator. */
+struct blind_fault {
+    const char *name;
+    double value;
+    uint32_t sm;     /* of faults of one SM */
+    uint32_t cycles; /* of a tail */
+};
+
 struct blind_profile {
     uint64_t seed;
     const char *compute_capability; /* NULL: 5.2 */
-    uint32_t overhead_cycles, clock_mhz;
+    uint32_t overhead_cycles;
+    double clock_mhz;
     uint64_t memory_bytes;
     uint32_t sm_count;
     struct blind_cache caches[BLIND_CACHES]; /* without a line: the device has none */
     struct blind_tlb tlbs[BLIND_TLBS];       /* without a span: none */
     struct blind_sides sides;
     bool has_clusters; /* CTAs of a cluster show GPCs */
-    uint32_t dram_cycles;
+    double dram_cycles;
     double bandwidth_bytes_per_s, theoretical_bytes_per_s;
     uint32_t banks;                                                       /* 0: 32 */
     uint32_t bank_bytes, shared_cycles, conflict_cycles[BLIND_CONFLICTS]; /* 2, 4, 8, 16, 32 ways */
@@ -101,6 +112,10 @@ struct blind_profile {
     uint32_t jitter_cycles, spike_cycles;
     double spike_probability;
     struct blind_parallel parallel;
+    uint32_t tpc_sms; /* 0: 2, as by default */
+    double tpc_slowdown;
+    struct blind_fault faults[BLIND_FAULTS_MAX];
+    size_t fault_count;
 };
 
 /*
@@ -150,6 +165,9 @@ enum { BLIND_STRANGE_FIRST = 40000000 };
 /* And from here on also in conflict costs, policies, small pages and limits, see strange.c. */
 enum { BLIND_STRANGER_FIRST = 41000000 };
 
+/* And from here on as unusual.c draws them, changed by faults and in fractions, see impaired.c. */
+enum { BLIND_IMPAIRED_FIRST = 50000000 };
+
 /* Of a set of the cache. */
 uint32_t blind_ways(const struct blind_cache *cache, uint32_t set);
 
@@ -162,6 +180,13 @@ void blind_draw_broad(uint64_t seed, struct blind_profile *profile_out);
 void blind_draw_unusual(struct blind_profile *profile);
 void blind_draw_rare(struct blind_profile *profile);
 void blind_draw_strange(struct blind_profile *profile);
+void blind_draw_impaired(struct blind_profile *profile);
+
+/* One fault as the simulator reads it. */
+void blind_fault_text(const struct blind_fault *fault, char text_out[64]);
+
+/* Changes a profile into what the device is with its faults. */
+void blind_apply_faults(struct blind_profile *profile);
 
 uint32_t blind_banks(const struct blind_profile *profile);
 uint64_t blind_cache_bytes(const struct blind_cache *cache);

@@ -18,15 +18,18 @@ static size_t give_up(struct blind_result *results, const struct pb_error *err)
 static enum pb_status measure(const char *path, const struct blind_profile *profile,
                               struct recordings *recordings_out, struct pb_error *err)
 {
-    char fault[64];
-    const char *const faults[] = {fault};
+    char texts[BLIND_FAULTS_MAX + 1][64];
+    const char *faults[BLIND_FAULTS_MAX + 1];
     struct pb_device_request request = {
         .profile = path, .seed = profile->seed, .host_devices = profile->parallel.devices};
 
-    blind_parallel_fault(profile, fault);
-    if (fault[0] != '\0') {
-        request.faults = faults;
-        request.fault_count = 1;
+    request.faults = faults;
+    blind_parallel_fault(profile, texts[0]);
+    if (texts[0][0] != '\0')
+        faults[request.fault_count++] = texts[0];
+    for (size_t i = 0; i < profile->fault_count; i++) {
+        blind_fault_text(&profile->faults[i], texts[i + 1]);
+        faults[request.fault_count++] = texts[i + 1];
     }
     return recordings_measure_request(&request, recordings_out, err);
 }
@@ -35,6 +38,7 @@ size_t blind_recover(const struct blind_profile *profile, const char *folder,
                      struct blind_result results_out[BLIND_RESULTS_MAX])
 {
     struct pb_parameters parameters = {0};
+    struct blind_profile truth;
     size_t count;
     struct recordings recordings;
     struct pb_error err = PB_ERROR_INIT;
@@ -51,7 +55,9 @@ size_t blind_recover(const struct blind_profile *profile, const char *folder,
         recordings_clear(&recordings);
         return give_up(results_out, &err);
     }
-    count = blind_judge(&parameters, profile, results_out);
+    truth = *profile;
+    blind_apply_faults(&truth);
+    count = blind_judge(&parameters, &truth, results_out);
     recordings_clear(&recordings);
     pb_parameters_clear(&parameters);
     remove(path);

@@ -88,7 +88,7 @@ static void order_tlbs(struct blind_profile *profile)
 static void draw_tlbs(uint64_t *state, struct blind_profile *profile)
 {
     struct blind_tlb *first = &profile->tlbs[0], *second = &profile->tlbs[1];
-    uint32_t step = profile->dram_cycles - profile->caches[BLIND_L2].latency_cycles;
+    double step = profile->dram_cycles - profile->caches[BLIND_L2].latency_cycles;
 
     if (first->span_bytes == 0)
         return;
