@@ -77,6 +77,7 @@ static const struct {
     {"", "_per_cycle_per_sm", PB_FAMILY_RATE},
     {"", "_efficiency", PB_FAMILY_RATE},
     {"", "_ratio", PB_FAMILY_RATE},
+    {"", "best_config", PB_FAMILY_RATE},
     {"", "_slowdown", PB_FAMILY_RATE},
     {"", "_share", PB_FAMILY_RATE},
     {"", "_runs", PB_FAMILY_RATE},

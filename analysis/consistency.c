@@ -76,9 +76,9 @@ static void widen(struct device *device, struct pb_parameter *parameter, double 
 }
 
 /*
- * A number of structure, of TLBs, or where a curve changes, that nearly all of its own evidence
- * speaks against is not the one. A word may be one of many as good ones, as the launch shape of a
- * plateau is.
+ * What is stated of structure, of TLBs, or of where a curve changes is not so where nearly all of
+ * its own evidence speaks against it. The launch shape of the best rate may be one of many as good
+ * ones.
  */
 static void values_with_evidence(struct device *device)
 {
@@ -87,7 +87,7 @@ static void values_with_evidence(struct device *device)
         enum pb_value_family family = pb_confidence_family(parameter->memory, parameter->name);
         char reason[PB_MESSAGE_LENGTH];
 
-        if (parameter->kind != PB_VALUE_NUMBER || parameter->votes >= PB_VOTES_LEAST ||
+        if (parameter->kind == PB_VALUE_NONE || parameter->votes >= PB_VOTES_LEAST ||
             family == PB_FAMILY_TIME || family == PB_FAMILY_RATE || family == PB_FAMILY_TOPOLOGY)
             continue;
         snprintf(reason, sizeof(reason), "unexplained: nearly all evidence is against it: %.180s",

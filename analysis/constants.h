@@ -215,7 +215,7 @@
 #define PB_MISSES_BY_CHANCE 1e-3
 
 /*
- * A number of structure for which a smaller share of its evidence votes is none: of 250 random
+ * A value of structure for which a smaller share of its evidence votes is none: of 250 random
  * devices (6300000 to 6300249) all five such numbers were wrong, of six between this and three
  * times as much two, of 5,966 others 20.
  */

@@ -32,7 +32,7 @@
 enum {
     CANDIDATES_MAX = 4, /* for the next level; the last is scratch */
     LEAVES_MAX = 6,     /* sets of levels that are compared */
-    ROUNDS_MAX = 3      /* in which another structure is chosen */
+    ROUNDS_MAX = 12     /* in which a likelier structure is chosen: a parity more in each */
 };
 
 /* A level that was found. */
@@ -162,6 +162,17 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
     level->coverage_confidence = covered / all;
     level->reach_confidence = reached / all;
     level->sets_confidence = divided / all;
+}
+
+/*
+ * Of sets and entries that are both open not every pair was compared: ways between any of them may
+ * be as likely.
+ */
+static void bound_ways(struct level *level)
+{
+    if (level->best.is_equal && level->sets.low < level->sets.high)
+        widen(&level->ways[0], floor(level->entries.low / level->sets.high),
+              ceil(level->entries.high / level->sets.low));
 }
 
 /* What was as likely as another structure that was stated before is still. */
@@ -624,6 +635,7 @@ static enum pb_status bound_level(struct pb_tlb_evidence *evidence, struct pb_tl
         if (round > 0)
             include(level, &before);
     } while (chosen != 0 && ++round < ROUNDS_MAX);
+    bound_ways(level);
     return PB_OK;
 }
 
@@ -688,11 +700,11 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->as_predicted = level->loads - likeliest.fits[i].against;
         level->is_explained = misfit <= PB_TLB_MISFIT_MOST;
         level->explained = fits;
+        level->coverage_confidence *= fits;
+        fits *= 1.0 - pb_tlb_other_sets(&likeliest.fits[i]); /* entries are those of all sets */
         level->confidence *= fits;
         level->reach_confidence *= fits;
-        level->coverage_confidence *= fits;
         level->sets_confidence *= fits;
-        level->sets_confidence *= 1.0 - pb_tlb_other_sets(&likeliest.fits[i]);
         status = measure_penalty(evidence, i, &level->penalty, err);
     }
     if (status == PB_OK)
