@@ -1133,14 +1133,17 @@ static void prefill(struct launch *launch, const struct pb_point *point,
                     const struct pb_sequence *sequence)
 {
     uint8_t reason = NO_REASON;
+    size_t fills = 0; /* the depth from which on no cache is filled by its sets */
 
+    for (size_t c = 0; c < launch->way->count; c++)
+        fills = fills_by_sets(launch->caches[c].level) ? c + 1 : fills;
     for (size_t slot = 0; slot < sequence->period; slot++) {
         uint64_t offset = sequence->offset_bytes[slot];
         enum finding found = MISSES;
 
-        if (launch->route->tlbs > 1)
+        if (launch->route->tlbs > 1 && !is_last_entry(launch, point->base_address + offset))
             translate(launch, point->base_address + offset, &reason);
-        for (size_t c = 0; c < launch->way->count && found == MISSES; c++)
+        for (size_t c = 0; c < fills && found == MISSES; c++)
             if (fills_by_sets(launch->caches[c].level))
                 found = ask_cache(launch, &launch->caches[c], line_address(point, offset));
         launch->last = point->base_address + offset;

@@ -22,7 +22,7 @@
 
 enum { L1_BYTES = 65536, SHARED_BYTES = 65536, L2_BYTES = 131072 };
 /* Odd, and so many that the first load's latency and the last barrier do not count. */
-enum { REPEATS = 129, REPEATS_L2 = 33, REPEATS_ALONE = 17 };
+enum { REPEATS = 129, REPEATS_L2 = 257, REPEATS_ALONE = 129 };
 enum { WORDS = 3, MEMORIES = 3 };
 enum { PATTERNS = 3, LINES = 16, LINE_STEP_BYTES = 69 * 4096 + 128, SIDE_LINES = 64 };
 /* Of a thread on one SM; lines near each other, so that few pages need translation. */

@@ -254,8 +254,10 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
             blind_draw_strange(profile_out);
         if (seed >= BLIND_PARALLEL_FIRST)
             blind_parallel_draw(profile_out);
-        if (seed >= BLIND_IMPAIRED_FIRST)
+        if (seed >= BLIND_IMPAIRED_FIRST && seed < BLIND_EXTREME_FIRST)
             blind_draw_impaired(profile_out);
+        if (seed >= BLIND_EXTREME_FIRST)
+            blind_draw_extreme(profile_out);
         return;
     }
 

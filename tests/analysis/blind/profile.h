@@ -168,6 +168,9 @@ enum { BLIND_STRANGER_FIRST = 41000000 };
 /* And from here on as unusual.c draws them, changed by faults and in fractions, see impaired.c. */
 enum { BLIND_IMPAIRED_FIRST = 50000000 };
 
+/* And from here on as unusual.c draws them, with numbers far from any device's, see extreme.c. */
+enum { BLIND_EXTREME_FIRST = 60000000 };
+
 /* Of a set of the cache. */
 uint32_t blind_ways(const struct blind_cache *cache, uint32_t set);
 
@@ -181,6 +184,7 @@ void blind_draw_unusual(struct blind_profile *profile);
 void blind_draw_rare(struct blind_profile *profile);
 void blind_draw_strange(struct blind_profile *profile);
 void blind_draw_impaired(struct blind_profile *profile);
+void blind_draw_extreme(struct blind_profile *profile);
 
 /* One fault as the simulator reads it. */
 void blind_fault_text(const struct blind_fault *fault, char text_out[64]);
