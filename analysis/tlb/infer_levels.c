@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
 #include "analysis/statistics/sample.h"
 #include "analysis/tlb/refine.h"
@@ -97,6 +98,51 @@ static size_t list_length(const struct pb_tlb_structure *structure)
     return structure->is_equal ? 1 : structure->set_count;
 }
 
+/* The masks of equal sets, reduced. Returns how many; 0: they are no parities. */
+static size_t reduced_masks(const struct pb_tlb_structure *structure, uint64_t *masks)
+{
+    struct pb_tlb_structure index = *structure;
+
+    if (index.mask_count == 0 && !pb_tlb_name_parities(&index))
+        return 0;
+    memcpy(masks, index.masks, index.mask_count * sizeof(*masks));
+    return pb_gf2_reduce(masks, index.mask_count);
+}
+
+/*
+ * Where another index of as many sets is as likely, the bits in which they differ are not resolved:
+ * two that chases change together alone belong to one parity, or to none.
+ */
+static void open_bits(struct pb_tlb_structure *best, const struct pb_tlb_structure *other)
+{
+    uint64_t own[PB_TLB_PARITIES_MAX], masks[PB_TLB_PARITIES_MAX], bits = 0;
+    size_t count = reduced_masks(best, own);
+
+    if (other->parts > 1 || !other->is_equal || other->coverage_bytes != best->coverage_bytes ||
+        other->set_count != best->set_count || count == 0 || reduced_masks(other, masks) != count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        bits |= own[i] ^ masks[i];
+    for (size_t i = 0; i < count && bits != 0 && best->mask_count == 0; i++)
+        best->resolved |= own[i];
+    best->open |= bits;
+    best->resolved &= ~bits;
+}
+
+/* Sets of their own, or none, tell the smaller entries of a large one apart. */
+static void open_coverage(struct level *level, double least_bytes)
+{
+    double entries = level->entries.value, coverage = level->coverage.value;
+    double parts = coverage / least_bytes, sets = level->sets.value;
+
+    widen(&level->coverage, fmin(least_bytes, coverage), coverage);
+    widen(&level->entries, entries, entries * parts);
+    widen(&level->reach, entries * level->coverage.low, entries * coverage);
+    widen(&level->sets, sets, sets * parts);
+    for (size_t set = 0; set < list_length(&level->best); set++)
+        widen(&level->ways[set], level->best.ways[set], level->best.ways[set] * parts);
+}
+
 /* chosen: the hypothesis that is stated */
 static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struct level *level)
 {
@@ -136,6 +182,8 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
             as_likely || (count == entries && here->set_count == best->set_count) ? odds : 0.0;
         if (!as_likely)
             continue;
+        if (best->is_equal)
+            open_bits(&level->best, here);
         widen(&level->entries, count, most);
         widen(&level->reach, count * (double)here->coverage_bytes,
               most * (double)here->coverage_bytes);
@@ -147,17 +195,8 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
              !here->is_equal && here->set_count == best->set_count && set < here->set_count; set++)
             widen(&level->ways[best->is_equal ? 0 : set], here->ways[set], here->ways[set]);
     }
-    if (level->coverage.low < coverage &&
-        (best->set_count == 1 || best->mask_count > 0)) { /* sets of their own, or none, tell the
-                                                             smaller entries of a large one apart */
-        double parts = coverage / level->coverage.low;
-
-        widen(&level->entries, entries, entries * parts);
-        widen(&level->reach, entries * level->coverage.low, entries * coverage);
-        widen(&level->sets, sets, sets * parts);
-        for (size_t set = 0; set < list_length(best); set++)
-            widen(&level->ways[set], best->ways[set], best->ways[set] * parts);
-    }
+    if (best->set_count == 1 || best->mask_count > 0)
+        open_coverage(level, level->coverage.low);
     level->confidence = same / all;
     level->coverage_confidence = covered / all;
     level->reach_confidence = reached / all;
@@ -602,15 +641,6 @@ static enum pb_status find_levels(struct pb_tlb_evidence *evidence, struct level
     return status;
 }
 
-static bool is_same(const struct pb_tlb_level *a, const struct level *b)
-{
-    const struct pb_tlb_structure *here = &a->structure, *there = &b->best;
-
-    return a->penalty_cycles == b->step_cycles && here->victims == there->victims &&
-           here->coverage_bytes == there->coverage_bytes && here->is_equal == there->is_equal &&
-           here->set_count == there->set_count && here->ways[0] == there->ways[0];
-}
-
 /*
  * What the accesses allow of a level beside what is likeliest of it, the others being known: what
  * is next to it, and where another of these is chosen, what is next to that; from there on no other
@@ -681,11 +711,20 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         return status;
     is_other = likeliest.count != levels->count;
     for (size_t i = 0; i < likeliest.count; i++)
-        is_other |= !is_same(&likeliest.items[i], &levels->items[i]) ||
+        is_other |= likeliest.items[i].penalty_cycles != levels->items[i].step_cycles ||
+                    !pb_tlb_is_same(&likeliest.items[i].structure, &levels->items[i].best) ||
                     likeliest.items[i].structure.victims != PB_TLB_LRU;
     levels->count = likeliest.count;
     for (size_t i = 0; i < levels->count && is_other && status == PB_OK; i++)
         status = bound_level(evidence, &likeliest, i, &levels->items[i], err);
+    for (size_t i = 1; i < levels->count; i++) {
+        const struct level *before = &levels->items[i - 1];
+
+        /* smaller ones were not tried behind entries that may be smaller, too */
+        if (before->coverage.low < before->coverage.value &&
+            levels->items[i].coverage.low == before->coverage.value)
+            open_coverage(&levels->items[i], before->coverage.low);
+    }
     list_levels(levels, likeliest.items);
     if (status == PB_OK)
         status = pb_tlb_adopt_all(evidence, likeliest.items, levels->count, err);

@@ -141,14 +141,6 @@ static bool try_level(struct climb *climb, size_t at, struct pb_tlb_level level)
     return try(climb, &levels);
 }
 
-static bool is_same(const struct pb_tlb_structure *a, const struct pb_tlb_structure *b)
-{
-    return a->victims == b->victims && a->coverage_bytes == b->coverage_bytes &&
-           a->is_equal == b->is_equal && a->set_count == b->set_count && a->ways[0] == b->ways[0] &&
-           a->mask_count == b->mask_count &&
-           memcmp(a->masks, b->masks, a->mask_count * sizeof(a->masks[0])) == 0;
-}
-
 /* Lists another structure of a level; is it as likely as its own? */
 static bool list(struct climb *climb, size_t at, const struct pb_tlb_structure *structure)
 {
@@ -178,7 +170,7 @@ static bool look_at(struct climb *climb, size_t at, const struct pb_tlb_structur
     struct pb_tlb_level level = climb->best.items[at];
 
     if (climb->alike != NULL)
-        return is_same(structure, &level.structure) || list(climb, at, structure);
+        return pb_tlb_is_same(structure, &level.structure) || list(climb, at, structure);
     level.structure = *structure;
     return try_level(climb, at, level);
 }
@@ -316,7 +308,7 @@ static bool change_shape(struct climb *climb, size_t at)
         do {
             moved = next;
         } while (move(&moved, i, &next) && look_at(climb, at, &next));
-        better |= !is_same(&moved, &from);
+        better |= !pb_tlb_is_same(&moved, &from);
     }
     return better;
 }
@@ -545,6 +537,20 @@ static bool add_parity(struct climb *climb, size_t at)
 }
 
 /*
+ * Unequal sets of as many entries, each twice as large: every second one is looked up. False: of an
+ * even number these are not all.
+ */
+static bool enlarge_unequal(struct pb_tlb_structure *structure)
+{
+    const struct pb_tlb_structure from = *structure;
+
+    structure->coverage_bytes *= 2;
+    for (uint32_t i = 0; i < from.entry_count; i++)
+        structure->set_at[i] = from.set_at[2 * i % from.entry_count];
+    return from.entry_count % 2 != 0;
+}
+
+/*
  * Entries twice as large, whose numbers lack the lowest bit: in half as many sets, or in as many.
  * False: there is no half, or the parities need that bit.
  */
@@ -552,6 +558,9 @@ static bool enlarge(struct pb_tlb_structure *structure, bool halves_sets)
 {
     bool is_hashed = structure->mask_count > 0;
     size_t count;
+
+    if (!structure->is_equal)
+        return !halves_sets && enlarge_unequal(structure);
 
     structure->coverage_bytes *= 2;
     structure->resolved >>= 1;
@@ -1073,6 +1082,24 @@ static void join_idle(struct pb_tlb_levels *levels)
     }
 }
 
+/* No chase shows entries that cover less than those of the level before: as large ones, if
+ * likelier.
+ */
+static void cover_as_much(struct climb *climb, struct pb_tlb_levels *levels)
+{
+    for (size_t at = 1; at < levels->count && climb->status == PB_OK; at++) {
+        uint64_t least = levels->items[at - 1].structure.coverage_bytes;
+        struct pb_tlb_level level = levels->items[at];
+
+        if (level.structure.is_equal || level.structure.coverage_bytes >= least)
+            continue;
+        start(climb, fine, PB_TLB_TRIALS, levels);
+        while (level.structure.coverage_bytes < least && enlarge(&level.structure, false) &&
+               try_level(climb, at, level))
+            *levels = climb->best;
+    }
+}
+
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                              struct pb_error *err)
 {
@@ -1081,7 +1108,9 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     bool again;
 
     join_idle(levels);
-    climb.status = check(evidence, levels, err);
+    cover_as_much(&climb, levels);
+    if (climb.status == PB_OK)
+        climb.status = check(evidence, levels, err);
     again = climb.status == PB_OK && find_unsettled(levels) < levels->count;
     likelier = *levels;
     if (again)

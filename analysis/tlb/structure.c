@@ -100,6 +100,19 @@ size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry)
     return set;
 }
 
+bool pb_tlb_is_same(const struct pb_tlb_structure *a, const struct pb_tlb_structure *b)
+{
+    size_t sets = a->is_equal ? 1 : a->set_count;
+
+    return a->victims == b->victims && a->coverage_bytes == b->coverage_bytes &&
+           a->is_equal == b->is_equal && a->set_count == b->set_count &&
+           a->mask_count == b->mask_count &&
+           memcmp(a->masks, b->masks, a->mask_count * sizeof(a->masks[0])) == 0 &&
+           memcmp(a->ways, b->ways, sets * sizeof(a->ways[0])) == 0 &&
+           (a->is_equal || (a->entry_count == b->entry_count &&
+                            memcmp(a->set_at, b->set_at, a->entry_count) == 0));
+}
+
 bool pb_tlb_name_parities(struct pb_tlb_structure *structure)
 {
     while (structure->mask_count < PB_TLB_PARITIES_MAX &&

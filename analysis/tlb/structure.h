@@ -92,6 +92,9 @@ struct pb_tlb_level {
 enum pb_status pb_tlb_adopt_all(struct pb_tlb_evidence *evidence, const struct pb_tlb_level *levels,
                                 size_t count, struct pb_error *err);
 
+/* The same entries, sets, ways and victims? */
+bool pb_tlb_is_same(const struct pb_tlb_structure *a, const struct pb_tlb_structure *b);
+
 size_t pb_tlb_set_of(const struct pb_tlb_structure *structure, uint64_t entry);
 
 /* Sets in turn as parities, one for each bit. False: they are no power of two. */
