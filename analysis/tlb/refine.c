@@ -1255,7 +1255,7 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
 
     ranking->count = ranking->best = 0;
     start(&climb, shapes, 1, levels);
-    ranking->noise = measure_noise(&climb);
+    climb.race.noise = ranking->noise = measure_noise(&climb);
     climb.alike = ranking;
     list(&climb, at, own);
     change_sets(&climb, at);
@@ -1266,6 +1266,7 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     }
     list_halved(&climb, at);
     start(&climb, ways, 1, levels);
+    climb.race.noise = ranking->noise;
     if (own->is_equal)
         list_ways(&climb, at);
     list_even(&climb, at);

@@ -475,6 +475,7 @@ static void tabulate(const struct replay *replay, const struct pb_tlb_level *lev
 
 void pb_tlb_start_race(struct pb_tlb_race *race)
 {
+    race->noise = 0.0;
     for (size_t k = 0; k < PB_TLB_RACE_SCANS; k++) {
         race->ahead[k] = -INFINITY;
         race->order[k] = (uint8_t)k;
@@ -500,7 +501,7 @@ static bool is_behind(struct pb_tlb_race *race, size_t k, double log_likelihood)
             worst = i;
         }
     }
-    if (behind <= PB_TLB_BEHIND)
+    if (behind <= PB_TLB_BEHIND + race->noise)
         return false;
     for (; worst > 0; worst--) {
         uint8_t other = race->order[worst - 1];

@@ -24,13 +24,14 @@ struct pb_tlb_fit {
 };
 
 /*
- * Levels that are far behind others after some of the scans are given up. Log likelihoods of scans:
- * under the levels to beat, and under these; in which order scans are looked at, those first that
- * were most against others.
+ * Levels that are far behind others after some of the scans are given up: by PB_TLB_BEHIND, and by
+ * what draws may make. Log likelihoods of scans: under the levels to beat, and under these; in
+ * which order scans are looked at, those first that were most against others.
  */
 enum { PB_TLB_RACE_SCANS = 64 };
 
 struct pb_tlb_race {
+    double noise;
     double ahead[PB_TLB_RACE_SCANS], own[PB_TLB_RACE_SCANS];
     uint8_t order[PB_TLB_RACE_SCANS];
 };
