@@ -385,6 +385,29 @@ static void test_map__distances_of_sms_alone_make_no_sides(void **state)
     device_clear(&device);
 }
 
+/* Two sides; two lines take 21 cycles more from all SMs, as if the TLB had lost them. */
+static void test_map__lines_that_the_tlb_loses_make_no_groups(void **state)
+{
+    static const char *const touches[] = {"atomic"};
+    struct synthetic_noise noise = {0, 3, 0, 0, 8};
+    struct device device = {0};
+    struct pb_matrix *matrix = open_map(&device, touches, 1, SMS);
+
+    (void)state;
+    for (size_t i = 0; i < SMS * LINES; i++) {
+        size_t sm = i / LINES, line = i % LINES;
+        bool is_far = (line % 5 < 2) == (sm >= 6 && sm < 10);
+        uint32_t lost = line % 40 == 0 ? 21 : 0;
+
+        matrix->values[i] = synthetic_latency(&noise, (is_far ? 440 : 300) + lost);
+    }
+    device.info.sm_count = SMS;
+    device_infer(&device);
+    assert_float_equal(device_parameter(&device, "l2", "address_group_count")->numbers[0].value, 2,
+                       0);
+    device_clear(&device);
+}
+
 /*
  * Clusters of two everywhere, of four among SMs 0 … 5 and 6 … 9: SMs 10 and 11 met nobody else. By
  * the map they resemble the first ones.
@@ -521,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_map__lines_that_l2_loses_make_no_sides),
         cmocka_unit_test(test_map__sides_of_sms_at_different_distances),
         cmocka_unit_test(test_map__distances_of_sms_alone_make_no_sides),
+        cmocka_unit_test(test_map__lines_that_the_tlb_loses_make_no_groups),
         cmocka_unit_test(test_gpcs__join_over_the_launches),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whom_they_resemble),
         cmocka_unit_test(test_gpcs__unpaired_tpcs_join_whose_constants_they_share),

@@ -409,6 +409,12 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * turn of one way: 40000076; eight, stated by the bits of two: 9902459. Sets by an index that was
  * not found, which few sets imitate: 20003395, 20004177. A sector of which no miss came: 20004249.
  * Spikes as the answers of a next cache: 9902195.
+ *
+ * Parities that the refinement changed, stated as they were found: 20004562. Unequal sets of
+ * entries smaller than those of the level before: 20004464; entries that may be smaller behind
+ * others that may: 20004561. Sets that were given up, though draws of one differ by more: 9902632.
+ * Entries of sets that their own loads speak against: 20004594. A rate with the first load's
+ * latency: 20004403.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -558,6 +564,12 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {20004177, {"tlb_l2."}},
         {20004249, {"constant_l1."}},
         {9902195, {"l2.miss_latency_cycles"}},
+        {20004562, {"tlb_l3."}},
+        {20004464, {"tlb_l3."}},
+        {20004561, {"tlb_l3."}},
+        {9902632, {"tlb_l2."}},
+        {20004594, {"tlb_l2."}},
+        {20004403, {"l2.read_bytes_per_cycle_per_sm"}},
         {21001001, {"l1.", "readonly.", "texture."}},
     };
 
