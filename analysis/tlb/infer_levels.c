@@ -730,7 +730,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         status = pb_tlb_adopt_all(evidence, likeliest.items, levels->count, err);
     for (size_t i = 0; i < levels->count && status == PB_OK; i++) {
         struct level *level = &levels->items[i];
-        double fits;
+        double others = pb_tlb_other_sets(&likeliest.fits[i]), fits;
 
         /* it sees what those before miss: no level is surer than they are */
         misfit = fmax(misfit, pb_tlb_misfit(&likeliest.fits[i]));
@@ -740,10 +740,10 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->is_explained = misfit <= PB_TLB_MISFIT_MOST;
         level->explained = fits;
         level->coverage_confidence *= fits;
-        fits *= 1.0 - pb_tlb_other_sets(&likeliest.fits[i]); /* entries are those of all sets */
+        level->sets_confidence *= fits * (1.0 - others);
+        fits *= 1.0 - others / 2.0; /* other sets may have as many entries */
         level->confidence *= fits;
         level->reach_confidence *= fits;
-        level->sets_confidence *= fits;
         status = measure_penalty(evidence, i, &level->penalty, err);
     }
     if (status == PB_OK)

@@ -73,8 +73,8 @@ static void drop_lost(struct pb_sm_map *map, const bool *is_lost)
 }
 
 /*
- * Caps what few SMs' touches of a line take longer than all others': spikes. By the line, since one
- * that the TLB lost takes longer from all SMs.
+ * Caps what lies above all but a few SMs' touches of a line by more than these spread: spikes. By
+ * the line, since one that the TLB lost takes longer from all SMs.
  */
 static enum pb_status cap(struct pb_sm_map *map, struct pb_error *err)
 {
@@ -87,6 +87,7 @@ static enum pb_status cap(struct pb_sm_map *map, struct pb_error *err)
             sorted[sm] = map->cycles[sm * map->lines + line];
         pb_sort(sorted, map->sms);
         high = pb_quantile(sorted, map->sms, spike_quantile);
+        high += high - pb_quantile(sorted, map->sms, 0.5);
         for (size_t sm = 0; sm < map->sms; sm++)
             map->cycles[sm * map->lines + line] = fmin(map->cycles[sm * map->lines + line], high);
     }

@@ -522,18 +522,22 @@ static void test_consistency__patterns_take_what_such_loads_take(void **state)
     pb_parameters_clear(&slow);
 }
 
-/* Sectors that 1 of 59 misses shows are none; a shape that 20 others equal is one. */
-static void test_consistency__a_number_without_evidence_is_withdrawn(void **state)
+/* Sectors that 1 of 59 misses shows are none, nor is such an index; a shape that 20 others equal is
+ * one.
+ */
+static void test_consistency__what_lacks_evidence_is_withdrawn(void **state)
 {
     struct pb_parameters set = {0};
 
     (void)state;
     pb_parameter_set_number(declare(&set, "l1", "sector_bytes"),
                             (struct pb_estimate){4096, 4096, 4096}, 1.0 / 59.0, "measured");
+    pb_parameter_set_word(declare(&set, "tlb_l2", "index_kind"), "modulo", 1.0 / 26.0, "measured");
     pb_parameter_set_word(declare(&set, "dram", "best_config"), "cta_count=8", 1.0 / 21.0,
                           "measured");
     apply(&set);
     assert_withdrawn(&set, "l1", "sector_bytes");
+    assert_withdrawn(&set, "tlb_l2", "index_kind");
     assert_int_equal(pb_parameters_find(&set, "dram", "best_config")->kind, PB_VALUE_WORD);
     pb_parameters_clear(&set);
 }
@@ -592,7 +596,7 @@ int main(void)
         cmocka_unit_test(test_consistency__two_sweeps_of_one_cache),
         cmocka_unit_test(test_consistency__sizes_beside_carveouts_are_those_of_l1),
         cmocka_unit_test(test_consistency__no_carveout_leaves_more_than_the_sets_hold),
-        cmocka_unit_test(test_consistency__a_number_without_evidence_is_withdrawn),
+        cmocka_unit_test(test_consistency__what_lacks_evidence_is_withdrawn),
         cmocka_unit_test(test_consistency__a_cache_that_does_not_answer_has_no_rates),
         cmocka_unit_test(test_consistency__what_holds_stays),
     };
