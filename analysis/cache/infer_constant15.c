@@ -89,6 +89,19 @@ static enum pb_status check_apart(const struct pb_case *at, struct pb_error *err
         own->numbers[0].high, l2);
 }
 
+/* What is no second cache's latency is what misses of the first one may take as well. */
+static void include_in_misses(const struct pb_case *at)
+{
+    const struct pb_parameter *own = pb_case_answer(at, "latency_cycles");
+    struct pb_parameter *misses =
+        pb_parameters_find(at->parameters, "constant_l1", "miss_latency_cycles");
+
+    if (own->kind == PB_VALUE_NUMBER && misses != NULL && misses->kind == PB_VALUE_NUMBER)
+        pb_parameter_widen(misses, fmin(misses->numbers[0].low, own->numbers[0].low),
+                           fmax(misses->numbers[0].high, own->numbers[0].high),
+                           "as loads took that were looked at for a second cache");
+}
+
 enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *err)
 {
     uint64_t largest = largest_chase(&at->recordings[0].series);
@@ -99,6 +112,7 @@ enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *er
     if (status == PB_NO_MEMORY)
         return status;
     if (check_apart(at, &apart) != PB_OK) {
+        include_in_misses(at);
         retract(at, apart.message);
         return PB_OK;
     }
