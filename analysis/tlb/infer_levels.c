@@ -689,6 +689,15 @@ static void leave_out_caches(const struct pb_tlb_evidence *evidence, struct leve
     levels->count = count;
 }
 
+/* Lines that miss the level may miss L2 as well, all of them: what takes longer may contain that.
+ */
+static void bound_penalty(const struct pb_tlb_evidence *evidence, struct pb_estimate *penalty)
+{
+    for (size_t i = 0; i < evidence->cache_count; i++)
+        if (evidence->cache_cycles[i] < penalty->value)
+            penalty->low = fmin(penalty->low, penalty->value - evidence->cache_cycles[i]);
+}
+
 /*
  * The levels found, against the forward model of all of them: where it does not predict what loads
  * miss, the likeliest ones near them. What is left unexplained lowers what is stated.
@@ -745,6 +754,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->confidence *= fits;
         level->reach_confidence *= fits;
         status = measure_penalty(evidence, i, &level->penalty, err);
+        bound_penalty(evidence, &level->penalty);
     }
     if (status == PB_OK)
         leave_out_caches(evidence, levels);

@@ -118,7 +118,7 @@ void blind_draw_impaired(struct blind_profile *profile)
     if (chance(&state, 30))
         draw_places(&state, &profile->sides);
     if (chance(&state, 30) && profile->sm_count >= 4) {
-        profile->tpc_sms = (uint32_t)ONE_OF(&state, 1, 2, 4);
+        profile->tpc_sms = (uint32_t)ONE_OF(&state, 2, 2, 4);
         profile->tpc_slowdown = 1.0 + 0.1 * between(&state, 1, 10);
     }
     for (uint32_t i = between(&state, 0, 2); i > 0; i--)
