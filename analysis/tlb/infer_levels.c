@@ -729,8 +729,8 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
     for (size_t i = 1; i < levels->count; i++) {
         const struct level *before = &levels->items[i - 1];
 
-        /* smaller ones were not tried behind entries that may be smaller, too */
-        if (before->coverage.low < before->coverage.value &&
+        /* smaller ones were not tried behind entries of a hash that may be smaller, too */
+        if (before->best.mask_count > 0 && before->coverage.low < before->coverage.value &&
             levels->items[i].coverage.low == before->coverage.value)
             open_coverage(&levels->items[i], before->coverage.low);
     }

@@ -413,7 +413,7 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * Parities that the refinement changed, stated as they were found: 20004562. Unequal sets of
  * entries smaller than those of the level before: 20004464; entries that may be smaller behind
  * others that may: 20004561. Sets that were given up, though draws of one differ by more: 9902632.
- * Entries of sets that their own loads speak against: 20004594. A rate with the first load's
+ * An index of sets that their own loads speak against: 20004594. A rate with the first load's
  * latency: 20004403.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
@@ -568,7 +568,7 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {20004464, {"tlb_l3."}},
         {20004561, {"tlb_l3."}},
         {9902632, {"tlb_l2."}},
-        {20004594, {"tlb_l2."}},
+        {20004594, {"tlb_l2.index"}},
         {20004403, {"l2.read_bytes_per_cycle_per_sm"}},
         {21001001, {"l1.", "readonly.", "texture."}},
     };
