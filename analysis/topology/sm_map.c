@@ -20,9 +20,8 @@ static const double most_steps = 0x1p32;
 /* L2 keeps the lines of a map of whose loads no more than this share take what misses take. */
 static const double most_missed = 0.03;
 
-/* Of the SMs that touch a line, fewer than the rest meet a spike, and more have any one way to it.
- */
-static const double spike_quantile = 0.95;
+/* Spikes are less than this share of all loads, and far from the rest. */
+static const double outlier_quantile = 0.98;
 
 /* The rows of one touch; NULL where the map has none. */
 static const double *rows_of(const struct pb_matrix *matrix, const char *touch)
@@ -73,25 +72,29 @@ static void drop_lost(struct pb_sm_map *map, const bool *is_lost)
 }
 
 /*
- * Caps what lies above all but a few SMs' touches of a line by more than these spread: spikes. By
- * the line, since one that the TLB lost takes longer from all SMs.
+ * Caps what lies above its line's median by more than twice what all but a few do: spikes. Above
+ * that median, since a line that the TLB lost takes longer from all SMs.
  */
 static enum pb_status cap(struct pb_sm_map *map, struct pb_error *err)
 {
-    double *sorted = malloc(map->sms * sizeof(*sorted)), high;
+    size_t count = map->sms * map->lines;
+    double *above = malloc((count + map->sms + map->lines) * sizeof(*above)), high;
+    double *of_line = above + count, *medians = of_line + map->sms;
 
-    if (sorted == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %zu SMs", map->sms);
+    if (above == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a map of %zu", count);
     for (size_t line = 0; line < map->lines; line++) {
         for (size_t sm = 0; sm < map->sms; sm++)
-            sorted[sm] = map->cycles[sm * map->lines + line];
-        pb_sort(sorted, map->sms);
-        high = pb_quantile(sorted, map->sms, spike_quantile);
-        high += high - pb_quantile(sorted, map->sms, 0.5);
-        for (size_t sm = 0; sm < map->sms; sm++)
-            map->cycles[sm * map->lines + line] = fmin(map->cycles[sm * map->lines + line], high);
+            of_line[sm] = map->cycles[sm * map->lines + line];
+        medians[line] = pb_median(of_line, map->sms);
     }
-    free(sorted);
+    for (size_t i = 0; i < count; i++)
+        above[i] = map->cycles[i] - medians[i % map->lines];
+    pb_sort(above, count);
+    high = 2.0 * pb_quantile(above, count, outlier_quantile);
+    for (size_t i = 0; i < count; i++)
+        map->cycles[i] = fmin(map->cycles[i], medians[i % map->lines] + high);
+    free(above);
     return PB_OK;
 }
 
