@@ -78,11 +78,13 @@ static void drop_lost(struct pb_sm_map *map, const bool *is_lost)
 static enum pb_status cap(struct pb_sm_map *map, struct pb_error *err)
 {
     size_t count = map->sms * map->lines;
-    double *above = malloc((count + map->sms + map->lines) * sizeof(*above)), high;
-    double *of_line = above + count, *medians = of_line + map->sms;
+    double *above = malloc((count + map->sms + map->lines) * sizeof(*above));
+    double *of_line, *medians, high;
 
     if (above == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating a map of %zu", count);
+    of_line = above + count;
+    medians = of_line + map->sms;
     for (size_t line = 0; line < map->lines; line++) {
         for (size_t sm = 0; sm < map->sms; sm++)
             of_line[sm] = map->cycles[sm * map->lines + line];
