@@ -48,7 +48,7 @@ struct level {
     double reach_confidence;
     double explained;           /* of what places speak for: that it is a level */
     bool is_explained;          /* loads miss as the best predicts */
-    bool has_other_sets;        /* more sets, by an index that was not found, are likelier */
+    const char *why_no_sets;    /* NULL: they are stated */
     double loads, as_predicted; /* that come to it, and of these */
 };
 
@@ -143,6 +143,15 @@ static void open_coverage(struct level *level, double least_bytes)
         widen(&level->ways[set], level->best.ways[set], level->best.ways[set] * parts);
 }
 
+/*
+ * Random victims of one set, and of several that entries spread over evenly, miss about as often:
+ * what an index does to that differs by as much as what is listed at all.
+ */
+static bool has_one_random_set(const struct pb_tlb_structure *structure)
+{
+    return structure->victims == PB_TLB_RANDOM && structure->set_count == 1;
+}
+
 /* chosen: the hypothesis that is stated */
 static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struct level *level)
 {
@@ -151,7 +160,7 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
     double entries, sets, coverage;
 
     level->best = ranking->items[chosen];
-    level->has_other_sets = false;
+    level->why_no_sets = NULL;
     best = &level->best;
     entries = pb_tlb_entry_count(best);
     sets = (double)best->set_count;
@@ -170,8 +179,10 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
 
         all += odds;
         as_likely = is_as_likely(ranking, i);
-        level->has_other_sets |=
-            here->parts > 1 && here->score > best->score + PB_SAME_PREDICTION + ranking->noise;
+        if (here->parts > 1 && (has_one_random_set(best) ||
+                                here->score > best->score + PB_SAME_PREDICTION + ranking->noise))
+            level->why_no_sets =
+                "unexplained: more sets, by an index that was not found, may do the same";
         same += as_likely || count == entries ? odds : 0.0;
         covered += as_likely || (count == entries && here->coverage_bytes == best->coverage_bytes)
                        ? odds
@@ -519,7 +530,7 @@ static void list_levels(const struct levels *levels, struct pb_tlb_level list_ou
  * more known of caches. */
 static enum pb_status compare_levels(struct search *search, struct pb_error *err)
 {
-    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS, 0, 0};
+    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS, 0, 0, false};
     struct pb_tlb_level levels[PB_TLB_FOUND_MAX];
     bool supposed = search->evidence->supposes_hits;
     double score = 0.0;
@@ -748,6 +759,9 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->as_predicted = level->loads - likeliest.fits[i].against;
         level->is_explained = misfit <= PB_TLB_MISFIT_MOST;
         level->explained = fits;
+        if (!level->best.is_equal && (others > 0.0 || misfit > PB_TLB_SETTLED))
+            level->why_no_sets = "unexplained: loads miss as if in sets of unequal size, but not "
+                                 "quite; these may imitate others";
         level->coverage_confidence *= fits;
         level->sets_confidence *= fits * (1.0 - others);
         fits *= 1.0 - others / 2.0; /* other sets may have as many entries */
@@ -937,11 +951,9 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                                 level->best.gain, level->as_predicted, level->loads);
     pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
                             "entries by what each covers");
-    for (size_t k = 0; k < sizeof(of_sets) / sizeof(of_sets[0]) && level->has_other_sets; k++)
-        pb_parameter_set_none(
-            answer(at, i, of_sets[k]),
-            "unexplained: more sets, by an index that was not found, are likelier");
-    if (level->has_other_sets)
+    for (size_t k = 0; k < sizeof(of_sets) / sizeof(of_sets[0]) && level->why_no_sets != NULL; k++)
+        pb_parameter_set_none(answer(at, i, of_sets[k]), "%s", level->why_no_sets);
+    if (level->why_no_sets != NULL)
         return;
     pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,
                             "likeliest of all structures");

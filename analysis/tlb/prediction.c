@@ -735,23 +735,52 @@ static size_t replay_chase(struct pb_tlb_prediction *prediction, const struct pb
 }
 
 /*
- * How much nearer to their mean the chances of places are than they were drawn: by the part of
- * their variance that so few draws make.
+ * Chances of the places that load an entry first, of one chase: their mean, and how much nearer to
+ * it they are than they were drawn, by the part of their variance that so few draws make.
  */
-static double pool(const struct pb_tlb_stage *stage, size_t places, double share)
+struct pool {
+    double mean, part;
+};
+
+static bool leads_entry(const struct pb_tlb_stage *stage, size_t place)
 {
-    double drawn = 0.0, spread = 0.0;
+    return stage->first[place] == place && stage->outcome[place] == VARIES &&
+           stage->reached[place] > 0;
+}
+
+static struct pool pool_chances(const struct pb_tlb_stage *stage, size_t places)
+{
+    double reached = 0.0, missed = 0.0, drawn = 0.0, spread = 0.0, mean;
 
     for (size_t place = 0; place < places; place++) {
-        double reached = stage->reached[place], here;
-
-        if (stage->outcome[place] != VARIES || reached == 0.0)
+        if (!leads_entry(stage, place))
             continue;
-        here = stage->missed[place] / reached - share;
-        spread += here * here;
-        drawn += share * (1.0 - share) / reached;
+        reached += stage->reached[place];
+        missed += stage->missed[place];
     }
-    return spread > drawn ? drawn / spread : 1.0;
+    mean = missed / fmax(1.0, reached);
+    for (size_t place = 0; place < places; place++) {
+        double here;
+
+        if (!leads_entry(stage, place))
+            continue;
+        here = stage->missed[place] / (double)stage->reached[place] - mean;
+        spread += here * here;
+        drawn += mean * (1.0 - mean) / stage->reached[place];
+    }
+    return (struct pool){mean, spread > drawn ? drawn / spread : 1.0};
+}
+
+/* The chance of a place whose misses vary. */
+static double drawn_chance(const struct pb_tlb_stage *stage, size_t place, double share,
+                           const struct pool *pool)
+{
+    double drawn;
+
+    if (stage->reached[place] == 0)
+        return share;
+    drawn = stage->missed[place] / (double)stage->reached[place];
+    return leads_entry(stage, place) ? drawn + pool->part * (pool->mean - drawn) : drawn;
 }
 
 /*
@@ -884,28 +913,27 @@ static void predict_chase(struct pb_tlb_prediction *prediction, const struct pb_
 
     for (size_t i = 0; i < prediction->count; i++)
         find_outcomes(&prediction->stages[i], i > 0 ? &prediction->stages[i - 1] : NULL, pages);
-    if (!prediction->is_checked)
+    if (!prediction->is_checked && !prediction->effort->draws_all)
         find_known(prediction, is_known);
     repeats = replay_chase(prediction, scan, w, index);
     for (size_t i = 0; i < prediction->count; i++) {
         const struct pb_tlb_stage *stage = &prediction->stages[i];
         const struct pb_tlb_misses *level = &prediction->levels[i];
         float *chance = level->chance + index;
-        double share = level->draws[index].share, pooled = 0.0;
+        double share = level->draws[index].share;
+        struct pool pool = {0.0, 0.0};
 
         if (repeats > 1 && !prediction->is_checked)
-            pooled = pool(stage, places, share);
+            pool = pool_chances(stage, places);
         if (is_known[i])
             set_chances(prediction, &prediction->stages[i], places, pb_tlb_warm_passes(scan, w),
                         chance, scan->chase_count);
         for (size_t place = 0; place < places; place++) {
-            double drawn = share;
+            double drawn;
 
             if (is_known[i] && stage->outcome[place] == VARIES)
                 continue;
-            if (stage->reached[place] > 0)
-                drawn +=
-                    (1.0 - pooled) * (stage->missed[place] / (double)stage->reached[place] - share);
+            drawn = drawn_chance(stage, place, share, &pool);
             if (repeats > 1)
                 drawn = pb_tlb_bounded(drawn);
             chance[place * scan->chase_count] =

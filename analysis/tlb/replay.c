@@ -232,7 +232,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
         double excess = *pb_tlb_cycles(scan, place, replay->prediction.chases[j]) - base->cycles;
         float density[PB_TLB_FOUND_MAX + 1] = {0.0F};
         double comes = 1.0; /* chance that it misses all before */
-        double misses[PB_TLB_FOUND_MAX] = {0.0}, likely = 1.0, known = 1.0;
+        double misses[PB_TLB_FOUND_MAX] = {0.0}, likely = 1.0, known = 1.0, apart = 1.0;
         bool is_miss = true, is_predicted = is_drawn(replay, j);
 
         if (isnan(excess) || (fits == NULL && !is_predicted))
@@ -268,10 +268,12 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                 tally->misses += is_miss;
                 if (fits != NULL)
                     count_denied(&replay->prediction.levels[i].draws[j], chance, is_miss, &fits[i]);
-                if (is_predicted) {
+                if (is_predicted && leads)
                     add_to_set(tally_of(replay, i, j, place), chance, is_miss);
-                    known = is_miss ? misses[i] : density[i];
-                }
+                else if (is_predicted)
+                    apart *= is_miss ? chance : 1.0F - chance;
+                if (is_predicted)
+                    known = apart * (is_miss ? misses[i] : density[i]);
             } else {
                 bool is_against = is_miss != (chance > 0.5F);
 
@@ -293,6 +295,21 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
     }
 }
 
+/* Of the product of all 1 + i * step below so many: exact however small the steps are. */
+static double log_rising(double step, double count)
+{
+    double product = 1.0, sum = 0.0;
+
+    for (double i = 1.0; i < count; i += 1.0) {
+        product *= 1.0 + i * step;
+        if (product > 1e200) {
+            sum += log(product);
+            product = 1.0;
+        }
+    }
+    return sum + log(product);
+}
+
 /*
  * Log likelihood of what loads of a set do. They do not miss independently where one that hits
  * saves the others: beta-binomial, pairs are correlated as drawn, up to all or none. Draws do not
@@ -306,10 +323,10 @@ static double weigh_set(const struct replay *replay, const struct set_tally *set
     double chance = pb_tlb_bounded(set->expected / seen), likely = set->log_chance, any;
 
     if (together > 0.0) {
-        double weight = 1.0 / together - 1.0, a = chance * weight, b = weight - a;
+        double odds = together / (1.0 - together);
 
-        likely += lgamma(a + misses) - lgamma(a) + lgamma(b + hits) - lgamma(b) + lgamma(weight) -
-                  lgamma(weight + seen) - misses * log(chance) - hits * log(1.0 - chance);
+        likely += log_rising(odds / chance, misses) + log_rising(odds / (1.0 - chance), hits) -
+                  log_rising(odds, seen);
     }
     any = log_factorial[(size_t)misses] + log_factorial[(size_t)hits] -
           log_factorial[(size_t)seen + 1];

@@ -1234,32 +1234,39 @@ static void find_all_open_bits(struct scorer *scorer)
 }
 
 /*
- * Entries of half the size may be twice as many, in twice the sets, or as many as before, where the
- * bit that tells them apart belongs to no set: what is as likely, and in turn its halves.
+ * Entries of half the size may be as many as before, where the bit that tells them apart belongs to
+ * no set, or is one more bit of a parity; or twice as many, in twice the sets. What is as likely is
+ * halved in turn, with one more bit of a parity what is likelier: else there were too many.
  */
 static void score_halves(struct scorer *scorer, const struct pb_tlb_structure *whole,
                          uint64_t least_bytes)
 {
     double parameters = (whole->gain - whole->score) / PB_TLB_PARAMETER_PRICE;
+    enum { OF_NONE, OF_ITS_OWN, OF_THE_FIRST };
 
-    for (size_t bit = 0; bit < 2 && whole->coverage_bytes / 2 >= least_bytes; bit++) {
+    for (size_t parity = OF_NONE;
+         parity < OF_THE_FIRST + whole->mask_count && whole->coverage_bytes / 2 >= least_bytes;
+         parity++) {
         struct pb_tlb_structure half = *whole;
 
         half.coverage_bytes /= 2;
-        half.resolved = 2 * half.resolved | bit;
-        half.set_count <<= bit;
+        half.resolved = 2 * half.resolved | (parity != OF_NONE);
+        half.set_count <<= parity == OF_ITS_OWN;
         for (size_t i = 0; i < half.mask_count; i++)
             half.masks[i] *= 2;
         if (half.set_count > (size_t)1 << PB_TLB_PARITIES_MAX ||
-            (bit == 0 && half.mask_count == 0 && half.set_count > 1)) /* modulo: it has a set */
+            (parity == OF_NONE && half.mask_count == 0 &&
+             half.set_count > 1)) /* modulo: has a set */
             continue;
-        if (half.mask_count > 0 && bit == 1)
+        if (half.mask_count > 0 && parity == OF_ITS_OWN)
             half.masks[half.mask_count++] = 1;
+        if (parity >= OF_THE_FIRST)
+            half.masks[parity - OF_THE_FIRST] |= 1;
         list_all(scorer, half.coverage_bytes);
         sum_structure(scorer, &half, -INFINITY);
         half.gain = best_ways(scorer->by_ways, scorer->units.most, &half.ways[0], &half.ways_high);
         add_hypothesis(scorer, &half, parameters);
-        if (half.gain >= whole->gain - PB_SAME_PREDICTION)
+        if (half.gain >= whole->gain + (parity < OF_THE_FIRST ? -1.0 : 1.0) * PB_SAME_PREDICTION)
             score_halves(scorer, &half, least_bytes);
     }
 }
