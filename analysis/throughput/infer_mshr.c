@@ -89,6 +89,17 @@ static unsigned find_best(struct search *search, unsigned low, unsigned high, un
     return at;
 }
 
+/* What another limit, or another fit, must err more by. */
+static double margin_of(const struct pb_bursts_fit *fit)
+{
+    return fmax(least_margin_cycles, margin_share * fit->error_cycles);
+}
+
+static bool is_explained(const struct pb_bursts_fit *fit)
+{
+    return fit->seen > 0 && (double)fit->explained >= explained_share * (double)fit->seen;
+}
+
 static void weigh(const struct search *search, double second, struct finding *finding)
 {
     const struct pb_bursts_fit *fit = &finding->fit;
@@ -96,12 +107,11 @@ static void weigh(const struct search *search, double second, struct finding *fi
     if (finding->limit >= search->most)
         snprintf(finding->reason, sizeof(finding->reason), "no limit up to %u outstanding loads",
                  search->most);
-    else if (fit->seen == 0 || (double)fit->explained < explained_share * (double)fit->seen)
+    else if (!is_explained(fit))
         snprintf(finding->reason, sizeof(finding->reason),
                  "no single limit fits: the best one, %u, predicts only %zu of %zu times",
                  finding->limit, fit->explained, fit->seen);
-    else if (second - fit->error_cycles <
-             fmax(least_margin_cycles, margin_share * fit->error_cycles))
+    else if (second - fit->error_cycles < margin_of(fit))
         snprintf(finding->reason, sizeof(finding->reason),
                  "ambiguous: the best limit, %u, predicts the times no better than another one",
                  finding->limit);
@@ -137,18 +147,13 @@ static unsigned most_outstanding(const struct search *search)
     return most < LIMIT_MAX ? most : LIMIT_MAX;
 }
 
-/* PB_NO_MEMORY is the only error. */
-static enum pb_status find_limit(struct search *search, struct finding *finding,
-                                 struct pb_error *err)
+static void find_limit(struct search *search, struct finding *finding)
 {
     unsigned near, last;
     double second;
 
     search->most = most_outstanding(search);
-    search->outstanding = calloc(1, sizeof(*search->outstanding));
     *finding = (struct finding){.is_seen = false};
-    if (search->outstanding == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d loads in flight", LIMIT_MAX);
     near = find_best(search, 1, search->most, 1, false, &finding->fit, &second);
     do { /* the best at the edge of its neighbours may have a better one beyond */
         last = near;
@@ -158,27 +163,46 @@ static enum pb_status find_limit(struct search *search, struct finding *finding,
     } while (near + NEAR == last || last + NEAR == near);
     finding->limit = near;
     weigh(search, second, finding);
-    free(search->outstanding);
-    return PB_OK;
 }
 
-/* Both kinds of traffic. */
+/* Where a limit that one kind of traffic shows does not predict the other, as its own best does. */
+static void compare(struct search *search, const struct finding *own, struct finding *other)
+{
+    unsigned limit = other->limit < search->most ? other->limit : search->most;
+
+    if (!other->is_seen || own->is_seen || !is_explained(&own->fit) ||
+        try_limit(search, limit, true, INFINITY).error_cycles <
+            own->fit.error_cycles + margin_of(&own->fit))
+        return;
+    other->is_seen = false;
+    snprintf(other->reason, sizeof(other->reason),
+             "inconsistent: the best limit, %u, does not predict the other kind of loads",
+             other->limit);
+}
+
+/* Both kinds of traffic. PB_NO_MEMORY. */
 static enum pb_status find_limits(const struct pb_bursts bursts[TRAFFICS], bool of_sm,
                                   unsigned per_warp, struct finding findings[TRAFFICS],
                                   struct pb_error *err)
 {
     static const struct pb_bursts_range of_warps = {1, 2, 128}, of_sms = {2, 64, 512};
-    enum pb_status status = PB_OK;
+    struct pb_outstanding *outstanding = calloc(1, sizeof(*outstanding));
+    struct search searches[TRAFFICS];
 
-    for (size_t i = 0; i < TRAFFICS && status == PB_OK; i++) {
-        struct search search = {.bursts = &bursts[i],
-                                .range = of_sm ? of_sms : of_warps,
-                                .of_sm = of_sm,
-                                .per_warp = per_warp};
-
-        status = find_limit(&search, &findings[i], err);
+    if (outstanding == NULL)
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating %d loads in flight", LIMIT_MAX);
+    for (size_t i = 0; i < TRAFFICS; i++) {
+        searches[i] = (struct search){.bursts = &bursts[i],
+                                      .range = of_sm ? of_sms : of_warps,
+                                      .of_sm = of_sm,
+                                      .per_warp = per_warp,
+                                      .outstanding = outstanding};
+        find_limit(&searches[i], &findings[i]);
     }
-    return status;
+    for (size_t i = 0; i < TRAFFICS; i++)
+        compare(&searches[i], &findings[i], &findings[1 - i]);
+    free(outstanding);
+    return PB_OK;
 }
 
 /*

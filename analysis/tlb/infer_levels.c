@@ -530,7 +530,7 @@ static void list_levels(const struct levels *levels, struct pb_tlb_level list_ou
  * more known of caches. */
 static enum pb_status compare_levels(struct search *search, struct pb_error *err)
 {
-    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS, 0, 0, false};
+    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS, 0, 0};
     struct pb_tlb_level levels[PB_TLB_FOUND_MAX];
     bool supposed = search->evidence->supposes_hits;
     double score = 0.0;

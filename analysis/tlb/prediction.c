@@ -913,7 +913,7 @@ static void predict_chase(struct pb_tlb_prediction *prediction, const struct pb_
 
     for (size_t i = 0; i < prediction->count; i++)
         find_outcomes(&prediction->stages[i], i > 0 ? &prediction->stages[i - 1] : NULL, pages);
-    if (!prediction->is_checked && !prediction->effort->draws_all)
+    if (!prediction->is_checked)
         find_known(prediction, is_known);
     repeats = replay_chase(prediction, scan, w, index);
     for (size_t i = 0; i < prediction->count; i++) {

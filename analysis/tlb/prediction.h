@@ -21,7 +21,6 @@ struct pb_tlb_effort {
     uint64_t draw;         /* another number: other random victims */
     size_t level_count;    /* so many levels are replayed; of those behind a load that misses these
                               may miss any number. 0: all */
-    bool draws_all;        /* also chances of random misses that are known without draws */
 };
 
 enum { PB_TLB_REPEATS_MAX = 64 };

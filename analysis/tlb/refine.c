@@ -19,8 +19,8 @@ enum { NEAR_STEPS = 16, FAR_STEPS = 4 };
 enum { SETS_UNEQUAL = 8, SETS_OF_ONE = 4 };
 
 /* How closely it is looked from afar, and at all chases. */
-static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 0, 0, false},
-                                  fine = {0, PB_TLB_LOADS_OF_ALL / 2, 0, 0, false};
+static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 0, 0},
+                                  fine = {0, PB_TLB_LOADS_OF_ALL / 2, 0, 0};
 
 struct climb {
     struct pb_tlb_evidence *evidence;
@@ -315,8 +315,8 @@ static bool change_shape(struct climb *climb, size_t at)
 
 /*
  * Any number of equal sets that entries come to in turn, with any victims: as many entries, or as
- * many ways; many sets where they divide the entries and victims are sure, and twice as many as
- * long as that is better: sets of unequal ways may imitate others.
+ * many ways; many sets where they divide the entries, and twice as many as long as that is better:
+ * sets of unequal ways may imitate others.
  */
 static bool change_sets(struct climb *climb, size_t at)
 {
@@ -335,8 +335,7 @@ static bool change_sets(struct climb *climb, size_t at)
         for (uint32_t sets = 1; sets <= PB_TLB_SETS_IN_TURN || sets <= entries; sets++) {
             bool doubles = (sets & (sets - 1)) == 0, here = false;
 
-            if (sets > PB_TLB_SETS_IN_TURN && !(doubles && again) &&
-                (entries % sets != 0 || other.victims != PB_TLB_LRU))
+            if (sets > PB_TLB_SETS_IN_TURN && !(doubles && again) && entries % sets != 0)
                 continue;
             again &= !doubles;
             other.set_count = sets;
@@ -402,7 +401,7 @@ static bool is_settled(const struct pb_tlb_fit *fit)
 static enum pb_status check(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                             struct pb_error *err)
 {
-    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS_OF_ALL, 0, 0, true};
+    static const struct pb_tlb_effort all = {0, PB_TLB_LOADS_OF_ALL, 0, 0};
     double log_likelihood;
 
     evidence->cache_share = levels->cache_share;
@@ -1248,9 +1247,8 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     /* Of sets the shares of misses tell, of ways each page where one set after another overflows.
      */
     const size_t count = levels_to_look_at(levels, at);
-    const struct pb_tlb_effort shapes = {3 * PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS_OF_ALL, 0, count,
-                                         true},
-                               ways = {0, PB_TLB_LOADS_OF_ALL, 0, count, true};
+    const struct pb_tlb_effort shapes = {3 * PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS_OF_ALL, 0, count},
+                               ways = {0, PB_TLB_LOADS_OF_ALL, 0, count};
     const struct pb_tlb_structure *own = &levels->items[at].structure;
     struct climb climb = {.evidence = evidence, .err = err};
 
