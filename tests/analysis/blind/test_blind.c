@@ -415,6 +415,11 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * others that may: 20004561. Sets that were given up, though draws of one differ by more: 9902632.
  * An index of sets that their own loads speak against: 20004594. A rate with the first load's
  * latency: 20004403.
+ *
+ * One set of random victims, where more do the same: 20004688, 20004706; 20 sets of them in turn:
+ * 41000100. Unequal sets that loads contradict: 20004687, 20004703. Halves of hashed entries, told
+ * apart by a bit of one of the parities: 20004708. A limit of outstanding loads from L2 that those
+ * from DRAM exclude: 20004726.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -570,6 +575,13 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {9902632, {"tlb_l2."}},
         {20004594, {"tlb_l2.index"}},
         {20004403, {"l2.read_bytes_per_cycle_per_sm"}},
+        {20004688, {"tlb_l2."}},
+        {20004706, {"tlb_l2."}},
+        {41000100, {"tlb_l2."}},
+        {20004687, {"tlb_l2."}},
+        {20004703, {"tlb_l2."}},
+        {20004708, {"tlb_l3."}},
+        {20004726, {"mshr."}},
         {21001001, {"l1.", "readonly.", "texture."}},
     };
 
