@@ -335,7 +335,7 @@ static void state_line_of_places(struct pb_parameter *answer, const struct pb_hy
 {
     uint64_t line = lines->items[0].geometry.line_bytes;
     size_t multiples = count_multiples(places, line);
-    struct pb_votes votes = {PB_PIECES_MAX, PB_PIECES_MAX}; /* their likelihood tells the rest */
+    struct pb_votes votes = {0, 0};
     const char *why = NULL;
     char method[PB_MESSAGE_LENGTH];
     double low, high;
@@ -344,6 +344,7 @@ static void state_line_of_places(struct pb_parameter *answer, const struct pb_hy
              "%zu of %zu places where hits and misses meet are multiples of it; passes by longer "
              "strides exclude lines from %llu bytes on",
              multiples, places->count, (unsigned long long)bound);
+    pb_votes_add_share(&votes, multiples, places->count, PB_PIECES_MAX);
     pb_hypotheses_state(answer, lines, pb_geometry_line, pb_votes_confidence(&votes), method);
     low = answer->numbers[0].low;
     high = answer->numbers[0].high;

@@ -89,12 +89,6 @@ static unsigned find_best(struct search *search, unsigned low, unsigned high, un
     return at;
 }
 
-/* What another limit, or another fit, must err more by. */
-static double margin_of(const struct pb_bursts_fit *fit)
-{
-    return fmax(least_margin_cycles, margin_share * fit->error_cycles);
-}
-
 static bool is_explained(const struct pb_bursts_fit *fit)
 {
     return fit->seen > 0 && (double)fit->explained >= explained_share * (double)fit->seen;
@@ -111,7 +105,8 @@ static void weigh(const struct search *search, double second, struct finding *fi
         snprintf(finding->reason, sizeof(finding->reason),
                  "no single limit fits: the best one, %u, predicts only %zu of %zu times",
                  finding->limit, fit->explained, fit->seen);
-    else if (second - fit->error_cycles < margin_of(fit))
+    else if (second - fit->error_cycles <
+             fmax(least_margin_cycles, margin_share * fit->error_cycles))
         snprintf(finding->reason, sizeof(finding->reason),
                  "ambiguous: the best limit, %u, predicts the times no better than another one",
                  finding->limit);
@@ -165,19 +160,29 @@ static void find_limit(struct search *search, struct finding *finding)
     weigh(search, second, finding);
 }
 
-/* Where a limit that one kind of traffic shows does not predict the other, as its own best does. */
-static void compare(struct search *search, const struct finding *own, struct finding *other)
+/* By how much both kinds of traffic together err from a limit. */
+static double error_of_both(struct search searches[TRAFFICS], unsigned limit)
 {
-    unsigned limit = other->limit < search->most ? other->limit : search->most;
+    double sum = 0.0;
 
-    if (!other->is_seen || own->is_seen || !is_explained(&own->fit) ||
-        try_limit(search, limit, true, INFINITY).error_cycles <
-            own->fit.error_cycles + margin_of(&own->fit))
+    for (size_t i = 0; i < TRAFFICS; i++)
+        sum += try_limit(&searches[i], limit < searches[i].most ? limit : searches[i].most, true,
+                         INFINITY)
+                   .error_cycles;
+    return sum;
+}
+
+/* A limit that one kind of traffic shows is none where both together speak for the other's best. */
+static void compare(struct search searches[TRAFFICS], struct finding *shown,
+                    const struct finding *other)
+{
+    if (!shown->is_seen || other->is_seen || !is_explained(&other->fit) ||
+        error_of_both(searches, shown->limit) <= error_of_both(searches, other->limit))
         return;
-    other->is_seen = false;
-    snprintf(other->reason, sizeof(other->reason),
+    shown->is_seen = false;
+    snprintf(shown->reason, sizeof(shown->reason),
              "inconsistent: the best limit, %u, does not predict the other kind of loads",
-             other->limit);
+             shown->limit);
 }
 
 /* Both kinds of traffic. PB_NO_MEMORY. */
@@ -200,7 +205,7 @@ static enum pb_status find_limits(const struct pb_bursts bursts[TRAFFICS], bool 
         find_limit(&searches[i], &findings[i]);
     }
     for (size_t i = 0; i < TRAFFICS; i++)
-        compare(&searches[i], &findings[i], &findings[1 - i]);
+        compare(searches, &findings[i], &findings[1 - i]);
     free(outstanding);
     return PB_OK;
 }
