@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/axes.h"
+#include "analysis/statistics/sort.h"
 #include "analysis/topology/pairs.h"
 #include "analysis/topology/sm_map.h"
 
@@ -13,6 +14,9 @@ enum { PIECES_MAX = 30 };
 
 /* Of the SMs whose GPC is known, so many must resemble one of their own most. */
 static const double least_trust = 0.9;
+
+/* An SM is of the GPC that it resembles most with odds of seven at least; of H200s with 1e50. */
+static const double least_log_odds = 2.0;
 
 /* What SMs resemble each other by: values[sms][length]. */
 struct profiles {
@@ -84,28 +88,37 @@ static double distance(const struct profiles *profiles, const struct pb_union_fi
 
 /*
  * The component of several SMs that the SM resembles most, or that all SMs of its own component do
- * together; the number of SMs when there is none. mean[length] is for its work.
+ * together; the number of SMs when there is none. *log_odds_out: against the next one, where the
+ * spread of the differences is not known. mean[length] is for its work.
  */
 static size_t nearest(const struct profiles *profiles, const bool *unpaired,
                       const struct pb_union_find *components, size_t sm, bool together,
-                      double *mean)
+                      double *log_odds_out, double *mean)
 {
     size_t best = profiles->sms, own = pb_union_find_first(components, sm);
-    double least = INFINITY;
+    double least = INFINITY, next = INFINITY, compared = 0.0;
 
     for (size_t first = 0; first < profiles->sms; first++) {
         double sum = 0.0;
 
         if (unpaired[first] || pb_union_find_first(components, first) != first)
             continue;
-        for (size_t i = 0; i < profiles->sms; i++)
-            if (i == sm || (together && pb_union_find_first(components, i) == own))
-                sum += distance(profiles, components, first, i, mean);
+        compared = 0.0;
+        for (size_t i = 0; i < profiles->sms; i++) {
+            if (i != sm && !(together && pb_union_find_first(components, i) == own))
+                continue;
+            sum += distance(profiles, components, first, i, mean);
+            compared += (double)profiles->length;
+        }
         if (sum < least) {
+            next = least;
             least = sum;
             best = first;
+        } else {
+            next = fmin(next, sum);
         }
     }
+    *log_odds_out = compared * log(next / least);
     return best;
 }
 
@@ -116,8 +129,10 @@ static bool is_trusted(const struct profiles *profiles, const bool *unpaired,
     size_t known = 0, own = 0;
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
-        size_t like =
-            unpaired[sm] ? profiles->sms : nearest(profiles, unpaired, components, sm, false, mean);
+        double log_odds;
+        size_t like = unpaired[sm]
+                          ? profiles->sms
+                          : nearest(profiles, unpaired, components, sm, false, &log_odds, mean);
 
         if (like == profiles->sms)
             continue;
@@ -130,48 +145,81 @@ static bool is_trusted(const struct profiles *profiles, const bool *unpaired,
     return true;
 }
 
-/* SMs of an unpaired component are of one GPC, which they show together; each votes for it. */
-static void join_alike(const struct profiles *profiles, const bool *unpaired,
-                       struct pb_union_find *components, double *mean, struct pb_votes *votes)
+/*
+ * SMs of an unpaired component are of one GPC, which they show together; each votes for it.
+ * PB_NOT_FOUND: some resemble two GPCs about as much.
+ */
+static enum pb_status join_alike(const struct profiles *profiles, const bool *unpaired,
+                                 struct pb_union_find *components, double *mean,
+                                 struct pb_votes *votes, struct pb_error *err)
 {
     size_t joined[PB_UNPAIRED_SMS_MAX];
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
+        double log_odds, alone;
+
         if (!unpaired[sm])
             continue;
-        joined[sm] = nearest(profiles, unpaired, components, sm, true, mean);
-        pb_votes_add(votes, nearest(profiles, unpaired, components, sm, false, mean) == joined[sm]);
+        joined[sm] = nearest(profiles, unpaired, components, sm, true, &log_odds, mean);
+        if (!(log_odds >= least_log_odds))
+            return pb_fail(
+                err, PB_NOT_FOUND,
+                "ambiguous: SM %zu shared no cluster with others, and resembles two GPCs "
+                "about as much",
+                sm);
+        pb_votes_add(votes, nearest(profiles, unpaired, components, sm, false, &alone, mean) ==
+                                joined[sm]);
     }
     for (size_t sm = 0; sm < profiles->sms; sm++)
         if (unpaired[sm])
             pb_union_find_join(components, joined[sm], sm);
+    return PB_OK;
 }
 
-/* Rows of the symmetric matrix of how long constants take together, by how long they take alone. */
+/*
+ * What each SM takes with each other one, by its median over these: how long it takes alone was
+ * measured once, and would shift all of a row. medians_out[sms], work[sms].
+ */
+static void find_medians(const double *cycles, size_t sms, double *work, double *medians_out)
+{
+    for (size_t sm = 0; sm < sms; sm++) {
+        memcpy(work, cycles + sm * sms, sms * sizeof(*work));
+        medians_out[sm] = pb_median(work, sms);
+    }
+}
+
+/* Rows of the symmetric matrix of how long constants take together. */
 static enum pb_status take_slowdowns(const struct pb_matrix *pairs, struct profiles *profiles_out,
                                      struct pb_error *err)
 {
-    struct profiles profiles = {0};
     enum pb_status status = pb_pairs_check(pairs, err);
     const double *cycles;
-    size_t kind;
+    size_t kind, sms;
+    double *medians;
+    float *values;
 
     if (status != PB_OK)
         return status;
     kind = pb_axis_label(&pairs->axes[0], "constant");
     if (kind == pairs->axes[0].length)
         return pb_fail(err, PB_NOT_FOUND, "not recorded: no pairs of SMs that read constants");
-    profiles.by_mean = true;
-    profiles.sms = profiles.length = pairs->axes[1].length;
-    cycles = pairs->values + kind * profiles.sms * profiles.sms;
-    profiles.values = malloc(profiles.sms * profiles.sms * sizeof(*profiles.values));
-    if (profiles.values == NULL)
-        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating pairs of %zu SMs",
-                       profiles.sms);
-    for (size_t i = 0; i < profiles.sms * profiles.sms; i++)
-        profiles.values[i] =
-            (float)pb_pairs_slowdown(cycles, profiles.sms, i / profiles.sms, i % profiles.sms);
-    *profiles_out = profiles;
+    sms = pairs->axes[1].length;
+    cycles = pairs->values + kind * sms * sms;
+    medians = malloc(2 * sms * sizeof(*medians));
+    values = malloc(sms * sms * sizeof(*values));
+    if (medians == NULL || values == NULL) {
+        free(medians);
+        free(values);
+        return pb_fail(err, PB_NO_MEMORY, "out of memory allocating pairs of %zu SMs", sms);
+    }
+    find_medians(cycles, sms, medians + sms, medians);
+    for (size_t i = 0; i < sms; i++)
+        for (size_t j = 0; j < sms; j++)
+            values[i * sms + j] =
+                (float)((cycles[i * sms + j] / medians[i] + cycles[j * sms + i] / medians[j]) /
+                        2.0);
+    free(medians);
+    *profiles_out = (struct profiles){values, sms, sms, true};
     return PB_OK;
 }
 
@@ -208,20 +256,21 @@ static const struct {
 } comparisons[] = {{"which other SMs slow down their constant loads", take_slowdowns},
                    {"their latencies to L2", take_ways}};
 
-/* PB_NOT_FOUND with *is_conclusive_out false: not to be trusted. */
+/* *is_trusted_out: can the comparison be? Else PB_NOT_FOUND. */
 static enum pb_status compare_all(const struct profiles *profiles, const bool *unpaired,
                                   struct pb_union_find *components, struct pb_votes *votes,
-                                  bool *is_conclusive_out, struct pb_error *err)
+                                  bool *is_trusted_out, struct pb_error *err)
 {
     double *mean = malloc(profiles->length * sizeof(*mean));
+    enum pb_status status = PB_NOT_FOUND;
 
     if (mean == NULL)
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating profiles of SMs");
-    *is_conclusive_out = is_trusted(profiles, unpaired, components, mean, votes);
-    if (*is_conclusive_out)
-        join_alike(profiles, unpaired, components, mean, votes);
+    *is_trusted_out = is_trusted(profiles, unpaired, components, mean, votes);
+    if (*is_trusted_out)
+        status = join_alike(profiles, unpaired, components, mean, votes, err);
     free(mean);
-    return *is_conclusive_out ? PB_OK : PB_NOT_FOUND;
+    return status;
 }
 
 enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
@@ -234,15 +283,15 @@ enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_m
     for (size_t i = 0; i < sizeof(matrices) / sizeof(matrices[0]); i++) {
         struct profiles profiles = {0};
         enum pb_status status = PB_NOT_FOUND;
-        bool is_conclusive = false;
+        bool can_be_trusted = false;
 
         if (matrices[i]->rank > 0)
             status = comparisons[i].take(matrices[i], &profiles, err);
         if (status == PB_OK && profiles.sms == components->members)
-            status = compare_all(&profiles, unpaired, components, votes, &is_conclusive, err);
+            status = compare_all(&profiles, unpaired, components, votes, &can_be_trusted, err);
         free(profiles.values);
         *basis_out = comparisons[i].what;
-        if (is_conclusive || status == PB_NO_MEMORY)
+        if (can_be_trusted || status == PB_NO_MEMORY)
             return status;
     }
     return pb_fail(err, PB_NOT_FOUND,

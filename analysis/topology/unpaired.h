@@ -9,6 +9,7 @@
  *   l2_map                   SMs of a GPC have nearly the same way to every slice of L2.
  *
  * How far one can be trusted, the other SMs show: most of them must resemble one of their own GPC.
+ * An SM must resemble one GPC clearly more than all others.
  *
  * Source: recordings of H200s; facts 2.10.
  */
@@ -33,7 +34,8 @@ enum { PB_UNPAIRED_SMS_MAX = 4096 };
  * votes       get those of the SMs that are not unpaired, and whether each other by itself agrees
  * basis_out   what they resemble each other by; a text that stays
  *
- * PB_NOT_FOUND  no basis can be trusted. Components are undefined then. PB_NO_MEMORY.
+ * PB_NOT_FOUND  no basis can be trusted, or by the first that can an SM resembles two GPCs.
+ * Components are undefined then. PB_NO_MEMORY.
  */
 enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
                                 const bool *unpaired, struct pb_union_find *components,
