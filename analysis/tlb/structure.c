@@ -723,6 +723,12 @@ static double best_index(struct scorer *scorer, const struct pb_gf2_span *tried,
     return most;
 }
 
+static bool has_same_masks(const struct pb_tlb_structure *a, const struct pb_tlb_structure *b)
+{
+    return a->mask_count == b->mask_count && a->resolved == b->resolved &&
+           memcmp(a->masks, b->masks, a->mask_count * sizeof(a->masks[0])) == 0;
+}
+
 /*
  * Indexes of parities of address bits, from pages that begin to miss together: in plain memory, in
  * the block that is mapped again and again, or in both, whose arrays lie far apart.
@@ -731,11 +737,11 @@ static void score_parities(struct scorer *scorer, double bound)
 {
     const struct pb_tlb_scans *scans = scorer->evidence->scans;
     enum { SEEN, PLAIN, REMAPPED, BOTH, KINDS };
+    struct pb_tlb_structure index = {.mask_count = 0}, before;
     double gain = 0.0;
 
     for (int kind = SEEN; kind < KINDS; kind++) {
         struct pb_gf2_span tried = {.rank = 0};
-        struct pb_tlb_structure index;
 
         if (kind > PLAIN && gain >= PB_TLB_EXPLAINED * bound)
             break;
@@ -744,7 +750,8 @@ static void score_parities(struct scorer *scorer, double bound)
             if (kind == BOTH || (scans->items[s].remapped_bytes > 0) == (kind == REMAPPED))
                 learn(scorer, s, kind == SEEN, &tried);
         count_differences(scorer);
-        if (best_index(scorer, &tried, &index) > 0.0)
+        before = index;
+        if (best_index(scorer, &tried, &index) > 0.0 && !has_same_masks(&index, &before))
             gain = coarsen(scorer, index, bound);
     }
 }
