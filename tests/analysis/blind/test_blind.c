@@ -420,8 +420,8 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 41000100. Unequal sets that loads contradict: 20004687, 20004703. Halves of hashed entries, told
  * apart by a bit of one of the parities: 20004708. A limit of outstanding loads from L2 that those
  * from DRAM exclude: 20004726. A few ways with random victims or a tree, which one more with LRU
- * predicts but for a few chases: 20004852, 30000358, 60000065; so does a tree where a miss costs what
- * DRAM does: 40000117. Two unequal sets as two of 23: 20004801.
+ * predicts but for a few chases: 20004852, 30000358, 60000065; so does a tree where a miss costs
+ * what DRAM does: 40000117. Two unequal sets as two of 23: 20004801.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
