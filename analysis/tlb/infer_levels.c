@@ -144,12 +144,17 @@ static void open_coverage(struct level *level, double least_bytes)
 }
 
 /*
- * Random victims of one set, and of several that entries spread over evenly, miss about as often:
- * what an index does to that differs by as much as what is listed at all.
+ * More sets, by an unknown index that spreads entries evenly: are they likelier than the best? Of
+ * random victims one set and several miss about as often, and what an index does to that may be
+ * worth its price: less than that behind is enough.
  */
-static bool has_one_random_set(const struct pb_tlb_structure *structure)
+static bool may_have_more_sets(const struct pb_tlb_ranking *ranking,
+                               const struct pb_tlb_structure *best,
+                               const struct pb_tlb_structure *even)
 {
-    return structure->victims == PB_TLB_RANDOM && structure->set_count == 1;
+    if (best->victims == PB_TLB_RANDOM && best->set_count == 1)
+        return even->gain > best->gain - PB_TLB_PARAMETER_PRICE - ranking->noise;
+    return even->score > best->score + PB_SAME_PREDICTION + ranking->noise;
 }
 
 /* chosen: the hypothesis that is stated */
@@ -179,8 +184,7 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
 
         all += odds;
         as_likely = is_as_likely(ranking, i);
-        if (here->parts > 1 && (has_one_random_set(best) ||
-                                here->score > best->score + PB_SAME_PREDICTION + ranking->noise))
+        if (here->parts > 1 && may_have_more_sets(ranking, best, here))
             level->why_no_sets =
                 "unexplained: more sets, by an index that was not found, may do the same";
         same += as_likely || count == entries ? odds : 0.0;
