@@ -296,12 +296,12 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
 }
 
 /* Of the product of all 1 + i * step below so many: exact however small the steps are. */
-static double log_rising(double step, double count)
+static double log_rising(double step, size_t count)
 {
     double product = 1.0, sum = 0.0;
 
-    for (double i = 1.0; i < count; i += 1.0) {
-        product *= 1.0 + i * step;
+    for (size_t i = 1; i < count; i++) {
+        product *= 1.0 + (double)i * step;
         if (product > 1e200) {
             sum += log(product);
             product = 1.0;
@@ -325,8 +325,8 @@ static double weigh_set(const struct replay *replay, const struct set_tally *set
     if (together > 0.0) {
         double odds = together / (1.0 - together);
 
-        likely += log_rising(odds / chance, misses) + log_rising(odds / (1.0 - chance), hits) -
-                  log_rising(odds, seen);
+        likely += log_rising(odds / chance, (size_t)misses) +
+                  log_rising(odds / (1.0 - chance), (size_t)hits) - log_rising(odds, (size_t)seen);
     }
     any = log_factorial[(size_t)misses] + log_factorial[(size_t)hits] -
           log_factorial[(size_t)seen + 1];
