@@ -48,7 +48,8 @@ struct level {
     double reach_confidence;
     double explained;           /* of what places speak for: that it is a level */
     bool is_explained;          /* loads miss as the best predicts */
-    const char *why_no_sets;    /* NULL: they are stated */
+    bool has_other_sets;        /* more sets, by an index that was not found, are likelier */
+    bool imitates_sets;         /* unequal ones that loads contradict */
     double loads, as_predicted; /* that come to it, and of these */
 };
 
@@ -144,17 +145,15 @@ static void open_coverage(struct level *level, double least_bytes)
 }
 
 /*
- * More sets, by an unknown index that spreads entries evenly: are they likelier than the best? Of
- * random victims one set and several miss about as often, and what an index does to that may be
- * worth its price: less than that behind is enough.
+ * Random victims of one set, and of several that entries spread over evenly, miss about as often,
+ * and what an index does to that may be worth its price: where an even one is less than that behind
+ * one set, there may be any number.
  */
-static bool may_have_more_sets(const struct pb_tlb_ranking *ranking,
-                               const struct pb_tlb_structure *best,
-                               const struct pb_tlb_structure *even)
+static bool may_be_several(const struct pb_tlb_ranking *ranking,
+                           const struct pb_tlb_structure *best, const struct pb_tlb_structure *even)
 {
-    if (best->victims == PB_TLB_RANDOM && best->set_count == 1)
-        return even->gain > best->gain - PB_TLB_PARAMETER_PRICE - ranking->noise;
-    return even->score > best->score + PB_SAME_PREDICTION + ranking->noise;
+    return best->victims == PB_TLB_RANDOM && best->set_count == 1 && even->parts > 1 &&
+           even->gain > best->gain - PB_TLB_PARAMETER_PRICE - ranking->noise;
 }
 
 /* chosen: the hypothesis that is stated */
@@ -165,7 +164,7 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
     double entries, sets, coverage;
 
     level->best = ranking->items[chosen];
-    level->why_no_sets = NULL;
+    level->has_other_sets = level->imitates_sets = false;
     best = &level->best;
     entries = pb_tlb_entry_count(best);
     sets = (double)best->set_count;
@@ -184,9 +183,12 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
 
         all += odds;
         as_likely = is_as_likely(ranking, i);
-        if (here->parts > 1 && may_have_more_sets(ranking, best, here))
-            level->why_no_sets =
-                "unexplained: more sets, by an index that was not found, may do the same";
+        level->has_other_sets |=
+            here->parts > 1 && here->score > best->score + PB_SAME_PREDICTION + ranking->noise;
+        if (may_be_several(ranking, best, here)) {
+            widen(&level->sets, 1.0, entries);
+            widen(&level->ways[0], 1.0, entries);
+        }
         same += as_likely || count == entries ? odds : 0.0;
         covered += as_likely || (count == entries && here->coverage_bytes == best->coverage_bytes)
                        ? odds
@@ -763,9 +765,7 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->as_predicted = level->loads - likeliest.fits[i].against;
         level->is_explained = misfit <= PB_TLB_MISFIT_MOST;
         level->explained = fits;
-        if (!level->best.is_equal && (others > 0.0 || misfit > PB_TLB_SETTLED))
-            level->why_no_sets = "unexplained: loads miss as if in sets of unequal size, but not "
-                                 "quite; these may imitate others";
+        level->imitates_sets = !level->best.is_equal && (others > 0.0 || misfit > PB_TLB_SETTLED);
         level->coverage_confidence *= fits;
         level->sets_confidence *= fits * (1.0 - others);
         fits *= 1.0 - others / 2.0; /* other sets may have as many entries */
@@ -955,10 +955,16 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                                 level->best.gain, level->as_predicted, level->loads);
     pb_parameter_set_number(answer(at, i, "reach_bytes"), reach, level->reach_confidence,
                             "entries by what each covers");
-    for (size_t k = 0; k < sizeof(of_sets) / sizeof(of_sets[0]) && level->why_no_sets != NULL; k++)
-        pb_parameter_set_none(answer(at, i, of_sets[k]), "%s", level->why_no_sets);
-    if (level->why_no_sets != NULL)
+    if (level->has_other_sets || level->imitates_sets) {
+        for (size_t k = 0; k < sizeof(of_sets) / sizeof(of_sets[0]); k++)
+            pb_parameter_set_none(
+                answer(at, i, of_sets[k]),
+                level->has_other_sets
+                    ? "unexplained: more sets, by an index that was not found, are likelier"
+                    : "unexplained: loads miss as if in sets of unequal size, but not quite; these "
+                      "may imitate others");
         return;
+    }
     pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,
                             "likeliest of all structures");
     state_ways(at, i, level);
