@@ -837,7 +837,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     enum pb_status status;
 
     state_fetch(at, &scene->fetch);
-    if (2 * scene->fetch.agreeing > scene->fetch.predicted) /* else most of its misses lack */
+    if (2 * scene->fetch.agreeing > scene->fetch.predicted) /* most predicted misses came */
         scene->hints.sector_bytes = scene->fetch.sector_bytes;
     scene->hints.prefetch_bytes = scene->fetch.prefetch_bytes;
     if (size != NULL && size->kind == PB_VALUE_NUMBER) {

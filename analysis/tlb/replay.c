@@ -232,7 +232,8 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
         double excess = *pb_tlb_cycles(scan, place, replay->prediction.chases[j]) - base->cycles;
         float density[PB_TLB_FOUND_MAX + 1] = {0.0F};
         double comes = 1.0; /* chance that it misses all before */
-        double misses[PB_TLB_FOUND_MAX] = {0.0}, likely = 1.0, known = 1.0, apart = 1.0;
+        double misses[PB_TLB_FOUND_MAX] = {0.0}, likely = 1.0, known = 1.0;
+        double others = 1.0; /* chance of what loads do that are not the first of their entry */
         bool is_miss = true, is_predicted = is_drawn(replay, j);
 
         if (isnan(excess) || (fits == NULL && !is_predicted))
@@ -271,9 +272,9 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
                 if (is_predicted && leads)
                     add_to_set(tally_of(replay, i, j, place), chance, is_miss);
                 else if (is_predicted)
-                    apart *= is_miss ? chance : 1.0F - chance;
+                    others *= is_miss ? chance : 1.0F - chance;
                 if (is_predicted)
-                    known = apart * (is_miss ? misses[i] : density[i]);
+                    known = others * (is_miss ? misses[i] : density[i]);
             } else {
                 bool is_against = is_miss != (chance > 0.5F);
 
@@ -295,7 +296,10 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
     }
 }
 
-/* Of the product of all 1 + i * step below so many: exact however small the steps are. */
+/*
+ * Log of the product of 1 + i * step, 0 < i < count: exact however small the step is, where the
+ * difference of two gamma functions is all rounding.
+ */
 static double log_rising(double step, size_t count)
 {
     double product = 1.0, sum = 0.0;

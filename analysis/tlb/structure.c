@@ -1243,7 +1243,7 @@ static void find_all_open_bits(struct scorer *scorer)
 /*
  * Entries of half the size may be as many as before, where the bit that tells them apart belongs to
  * no set, or is one more bit of a parity; or twice as many, in twice the sets. What is as likely is
- * halved in turn, with one more bit of a parity what is likelier: else there were too many.
+ * halved in turn; of those with one more bit, which would be too many, only what is likelier.
  */
 static void score_halves(struct scorer *scorer, const struct pb_tlb_structure *whole,
                          uint64_t least_bytes)
@@ -1262,9 +1262,8 @@ static void score_halves(struct scorer *scorer, const struct pb_tlb_structure *w
         for (size_t i = 0; i < half.mask_count; i++)
             half.masks[i] *= 2;
         if (half.set_count > (size_t)1 << PB_TLB_PARITIES_MAX ||
-            (parity == OF_NONE && half.mask_count == 0 &&
-             half.set_count > 1)) /* modulo: has a set */
-            continue;
+            (parity == OF_NONE && half.mask_count == 0 && half.set_count > 1))
+            continue; /* in a modulo the bit has sets of its own */
         if (half.mask_count > 0 && parity == OF_ITS_OWN)
             half.masks[half.mask_count++] = 1;
         if (parity >= OF_THE_FIRST)

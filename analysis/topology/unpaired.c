@@ -88,8 +88,8 @@ static double distance(const struct profiles *profiles, const struct pb_union_fi
 
 /*
  * The component of several SMs that the SM resembles most, or that all SMs of its own component do
- * together; the number of SMs when there is none. *log_odds_out: against the next one, where the
- * spread of the differences is not known. mean[length] is for its work.
+ * together; the number of SMs when there is none. *log_odds_out, or NULL: against the next one,
+ * where the spread of the differences is not known. mean[length] is for its work.
  */
 static size_t nearest(const struct profiles *profiles, const bool *unpaired,
                       const struct pb_union_find *components, size_t sm, bool together,
@@ -118,7 +118,8 @@ static size_t nearest(const struct profiles *profiles, const bool *unpaired,
             next = fmin(next, sum);
         }
     }
-    *log_odds_out = compared * log(next / least);
+    if (log_odds_out != NULL)
+        *log_odds_out = compared * log(next / least);
     return best;
 }
 
@@ -129,10 +130,8 @@ static bool is_trusted(const struct profiles *profiles, const bool *unpaired,
     size_t known = 0, own = 0;
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
-        double log_odds;
-        size_t like = unpaired[sm]
-                          ? profiles->sms
-                          : nearest(profiles, unpaired, components, sm, false, &log_odds, mean);
+        size_t like = unpaired[sm] ? profiles->sms
+                                   : nearest(profiles, unpaired, components, sm, false, NULL, mean);
 
         if (like == profiles->sms)
             continue;
@@ -156,7 +155,7 @@ static enum pb_status join_alike(const struct profiles *profiles, const bool *un
     size_t joined[PB_UNPAIRED_SMS_MAX];
 
     for (size_t sm = 0; sm < profiles->sms; sm++) {
-        double log_odds, alone;
+        double log_odds;
 
         if (!unpaired[sm])
             continue;
@@ -167,8 +166,8 @@ static enum pb_status join_alike(const struct profiles *profiles, const bool *un
                 "ambiguous: SM %zu shared no cluster with others, and resembles two GPCs "
                 "about as much",
                 sm);
-        pb_votes_add(votes, nearest(profiles, unpaired, components, sm, false, &alone, mean) ==
-                                joined[sm]);
+        pb_votes_add(votes,
+                     nearest(profiles, unpaired, components, sm, false, NULL, mean) == joined[sm]);
     }
     for (size_t sm = 0; sm < profiles->sms; sm++)
         if (unpaired[sm])

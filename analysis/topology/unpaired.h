@@ -34,8 +34,9 @@ enum { PB_UNPAIRED_SMS_MAX = 4096 };
  * votes       get those of the SMs that are not unpaired, and whether each other by itself agrees
  * basis_out   what they resemble each other by; a text that stays
  *
- * PB_NOT_FOUND  no basis can be trusted, or by the first that can an SM resembles two GPCs.
- * Components are undefined then. PB_NO_MEMORY.
+ * PB_NOT_FOUND  no basis can be trusted, or an SM resembles two GPCs by the one that can.
+ *               Components are undefined then.
+ * PB_NO_MEMORY
  */
 enum pb_status pb_unpaired_join(const struct pb_matrix *pairs, const struct pb_matrix *map,
                                 const bool *unpaired, struct pb_union_find *components,

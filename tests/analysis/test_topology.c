@@ -525,7 +525,7 @@ static void test_gpcs__unpaired_tpcs_that_resemble_two_leave_them_open(void **st
 
 /*
  * How long SMs 6 to 11 take alone was measured 1% too long: all of their rows are faster by that,
- * as in one run of six of an H200's, of which two SMs counted to another GPC.
+ * as of two SMs in one of twelve results of H200s, which counted to another GPC.
  */
 static void test_gpcs__sms_that_were_slow_alone_are_assigned(void **state)
 {
