@@ -380,20 +380,42 @@ static double mean_square(const struct pb_tlb_draws *draws)
     return sum / draws->draws;
 }
 
+/* Of the loads of a scan that are sure to hit or miss the level, noise makes so many do otherwise.
+ */
+static double share_of_noise(const struct replay *replay, size_t level)
+{
+    double outliers = 0.0, sure = 0.0;
+
+    for (size_t j = 0; j < replay->prediction.chase_count; j++) {
+        outliers += replay->seen[level].chases[j].outliers;
+        sure += replay->seen[level].chases[j].sure;
+    }
+    return fmin(PB_TLB_OUTLIERS, outliers / fmax(sure, 1.0));
+}
+
+/* What noise, which meets all chases of a scan alike, may make of so many loads by chance. */
+static double noise_of(double share, double loads)
+{
+    double mean = share * loads;
+
+    return fmax(fmax(1.0, PB_TLB_OUTLIERS * loads), mean + PB_SIGMAS * sqrt(mean));
+}
+
 /* The chases in which it varies what misses. */
 static void add_chases(struct replay *replay, struct pb_tlb_fit *fits)
 {
     for (size_t j = 0; j < replay->prediction.chase_count; j++)
         replay->log_likelihood += weigh_together(replay, j);
     for (size_t i = 0; i < replay->prediction.count; i++) {
+        double share = share_of_noise(replay, i);
+
         for (size_t j = 0; j < replay->prediction.chase_count; j++) {
             const struct tally *tally = &replay->seen[i].chases[j];
             const struct pb_tlb_draws *draws = &replay->prediction.levels[i].draws[j];
             double seen = tally->seen, misses = tally->misses;
 
-            if (fits != NULL) /* one may be noise in any chase */
-                fits[i].unexplained +=
-                    fmax(0.0, tally->outliers - fmax(1.0, PB_TLB_OUTLIERS * tally->sure));
+            if (fits != NULL)
+                fits[i].unexplained += fmax(0.0, tally->outliers - noise_of(share, tally->sure));
             if (fits == NULL || seen < 8.0 || draws->variance <= 0.0F)
                 continue;
             fits[i].deviation += square_of_deviation(draws, (float)(misses / seen), draws->draws);

@@ -328,6 +328,30 @@ static void test_levels__spikes_take_no_page_from_its_set(void **state)
                           tlb_level(2 * mib, 80, 7, (const uint32_t[]){ways, 8, 8, 8, 8, 8, 8}));
 }
 
+/* Noise that meets one load in twenty meets more of some chases, by chance: the levels still fit.
+ */
+static void test_levels__chance_makes_more_noise_in_some_chases(void **state)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    struct blind_profile profile = tlb_device();
+    struct pb_parameters parameters;
+
+    (void)state;
+    profile.jitter_cycles = 2;
+    profile.spike_probability = 0.05;
+    profile.spike_cycles = 12;
+    profile.tlbs[0] = tlb_level(16 * mib, 12, 1, (const uint32_t[]){16});
+    profile.tlbs[1] = tlb_level(32 * mib, 80, 1, (const uint32_t[]){200});
+    infer(&profile, &parameters);
+    for (size_t i = 0; i < 2; i++) {
+        const char *memory = i == 0 ? "tlb_l1" : "tlb_l2";
+
+        assert_level(&parameters, i, &profile.tlbs[i]);
+        assert_true(pb_parameters_find(&parameters, memory, "set_count")->confidence > 0.943);
+    }
+    pb_parameters_clear(&parameters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_levels__unequal_sets_behind_unequal_ones_are_found),
         cmocka_unit_test(test_levels__a_penalty_next_to_a_cache_step_is_stated),
         cmocka_unit_test(test_levels__spikes_take_no_page_from_its_set),
+        cmocka_unit_test(test_levels__chance_makes_more_noise_in_some_chases),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
