@@ -43,15 +43,31 @@ static double density_at(struct density *window, double x)
     return (double)window->neighbours / (2.0 * fmax(x - v[low], v[high - 1] - x));
 }
 
-static void close_mode(const double *sorted, size_t first, size_t end, struct pb_mode *mode_out)
+/*
+ * Fewer members than a window must hold, behind a gap wider than all below them spread, are no mode
+ * of their own, and outliers of this one: where so many lie there that they would widen its band,
+ * those below. Returns how many.
+ */
+static size_t count_together(const double *members, size_t count, size_t neighbours)
 {
-    const double *members = sorted + first;
+    size_t tail = count / 40; /* as many the band leaves out */
+
+    for (size_t i = count - tail; i-- > 1 && count - i < neighbours;)
+        if (members[i] - members[i - 1] > fmax(members[i - 1] - members[0], half_window_cycles))
+            return i;
+    return count;
+}
+
+static void close_mode(const struct density *window, size_t first, size_t end,
+                       struct pb_mode *mode_out)
+{
+    const double *members = window->sorted + first;
     size_t count = end - first;
 
     mode_out->first = first;
     mode_out->count = count;
     mode_out->median = pb_quantile(members, count, 0.5);
-    mode_out->band = pb_band_of(members, count);
+    mode_out->band = pb_band_of(members, count_together(members, count, window->neighbours));
 }
 
 /* The next place to look at: in the middle of a gap of more than a cycle, else the next value. */
@@ -89,7 +105,7 @@ size_t pb_modes_find(const double *sorted, size_t count, size_t max, struct pb_m
             size_t begin, end;
 
             pb_sorted_range(sorted, count, sorted[first], valley_place, &begin, &end);
-            close_mode(sorted, first, end, &modes_out[found++]);
+            close_mode(&window, first, end, &modes_out[found++]);
             first = end;
             peak = valley = here;
         } else if (here >= peak) {
@@ -101,7 +117,7 @@ size_t pb_modes_find(const double *sorted, size_t count, size_t max, struct pb_m
         }
         x = next_place(sorted, count, &at, x);
     }
-    close_mode(sorted, first, count, &modes_out[found++]);
+    close_mode(&window, first, count, &modes_out[found++]);
     return found;
 }
 

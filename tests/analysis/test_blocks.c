@@ -164,6 +164,24 @@ static void test_modes__broad_bells_are_two(void **state)
     pb_sample_clear(&sample);
 }
 
+/* Hits, of which one in 25 meets a spike: too few for a mode, and more than a band leaves out. */
+static void test_modes__a_few_spikes_do_not_widen_the_band(void **state)
+{
+    struct synthetic_noise noise = noise_of(2, 0);
+    struct pb_sample sample = {0};
+    struct pb_mode modes[MODES_MAX];
+    struct pb_band hits;
+
+    (void)state;
+    add_kind(&sample, &noise, 44, 490);
+    add_kind(&sample, &noise, 3044, 21);
+    add_kind(&sample, &noise, 6044, 1);
+    hits = pb_modes_largest(modes, modes_of(&sample, modes))->band;
+    assert_true(pb_band_holds(hits, 44) && pb_band_holds(hits, 46));
+    assert_false(pb_band_holds(hits, 500));
+    pb_sample_clear(&sample);
+}
+
 static void test_modes__bulk_leaves_an_outlying_mode_out(void **state)
 {
     struct synthetic_noise noise = noise_of(1, 0);
@@ -264,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_modes__jitter_does_not_split),
         cmocka_unit_test(test_modes__four_kinds_with_spikes),
         cmocka_unit_test(test_modes__broad_bells_are_two),
+        cmocka_unit_test(test_modes__a_few_spikes_do_not_widen_the_band),
         cmocka_unit_test(test_modes__bulk_leaves_an_outlying_mode_out),
         cmocka_unit_test(test_bootstrap_median__holds_the_median_and_narrows),
         cmocka_unit_test(test_slope__outliers_do_not_move_it_and_drift_shows),
