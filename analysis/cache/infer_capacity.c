@@ -309,6 +309,8 @@ static void state_size(const struct pb_case *at, const struct edge *edge)
     pb_votes_add_many(&votes, onset->agreeing, onset->seen);
     if (state_half(answer, onset, &bytes, &votes))
         return;
+    if (onset->soft && onset->full_bytes == 0) /* nor does the largest array say how much fits */
+        bytes.high = fmax(bytes.high, (double)onset->full_most_bytes);
     pb_parameter_set_number(answer, bytes, onset->posterior * pb_votes_confidence(&votes),
                             "%s: largest footprint without misses, %llu misses; all miss %s%s",
                             onset->soft ? "soft onset" : "M16 4.2 stage 1",
