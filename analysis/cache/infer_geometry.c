@@ -413,6 +413,7 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
                                                .index = PB_INDEX_MODULO,
                                                .sets = 1,
                                                .ways = UINT32_MAX}}; /* all misses are noise */
+    struct pb_hypothesis best;                                       /* by conflicts */
     size_t every = every_of(scene, PB_CACHE_WORK);
     uint64_t least, most;
     enum pb_status status = pb_geometry_propose(&scene->chases, &scene->hints, hypotheses, err);
@@ -425,6 +426,7 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
         status = add_estimate(scene, hypotheses, PB_CHASE_CONFLICT, every, CANDIDATES, err);
     if (status != PB_OK || hypotheses->count == 0)
         return status;
+    best = hypotheses->items[0];
     scene->most_bytes = UINT64_MAX;
     if (least < most)
         status = find_store(scene, least, err);
@@ -432,6 +434,8 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
         status = add_estimate(scene, hypotheses, PB_CHASE_SWEEP,
                               1 + pb_cache_chases_loads(&scene->chases) / (16 * PB_CACHE_WORK),
                               PB_FEW, err);
+    if (status == PB_OK) /* few sweeps that stand for many do not outweigh all conflicts */
+        status = pb_hypotheses_add(hypotheses, &best, err);
     if (status == PB_OK)
         status = pb_hypotheses_add(hypotheses, &ample, err);
     if (status == PB_OK)
