@@ -105,18 +105,17 @@
  * Levels whose log likelihood is so far behind that of the best ones after some of the scans are
  * given up: the noise of draws was 30 at most. It bounds the time: random devices with random
  * victims (9900737, 9900774) have the same values with 50 and with 1,000, seven others of which
- * most levels are tried (9900003 and others of test_blind) with 60 and with 200. Steps that a part
- * of the places speaks for are given up later.
+ * most levels are tried (9900003 and others of test_blind) with 60 and with 200.
  */
-#define PB_TLB_BEHIND   60.0
-#define PB_TLB_HOPELESS 1000.0
+#define PB_TLB_BEHIND 60.0
 
 /*
  * One place in so many shows about how likely a step is; by all of them only those are compared
- * that are not hopeless by these. It bounds the time: nine random devices from 9900200 and 20002201
- * on, and four recorded H100s and H200s, have the same values without.
+ * that are at most so far behind by these. It bounds the time: nine random devices from 9900200 and
+ * 20002201 on, and four recorded H100s and H200s, have the same values without.
  */
 #define PB_TLB_PLACES_APART 8
+#define PB_TLB_HOPELESS     1000.0
 
 /* A structure that predicts so many of the places that clearly begin to miss needs no other. */
 #define PB_TLB_EXPLAINED 0.99

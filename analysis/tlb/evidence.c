@@ -448,8 +448,9 @@ void pb_tlb_propose_steps(struct pb_tlb_evidence *evidence)
         evidence->cache_share = PB_TLB_L2_MISS_SHARE;
     find_peaks(evidence, counts, half);
     if (evidence->position < evidence->level_count) {
-        evidence->step_count = 0;
-        most = evidence->is_uniform ? 0.0 : evidence->known[0].penalty_cycles / 2.0;
+        evidence->step_count = evidence->is_uniform ? 0 : evidence->step_count;
+        if (!evidence->is_uniform && evidence->position == 0)
+            most = evidence->known[0].penalty_cycles / 2.0;
     }
     for (double step = half + 1; step < most && evidence->step_count < PB_TLB_STEPS_MAX;
          step *= 1.3) {

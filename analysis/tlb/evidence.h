@@ -21,7 +21,7 @@
 enum {
     PB_TLB_FOUND_MAX = 3,
     PB_TLB_CYCLES_MAX = 4096,
-    PB_TLB_STEPS_MAX = 12,
+    PB_TLB_STEPS_MAX = 24,
     PB_TLB_CACHES_MAX = 5,
     PB_TLB_BASES_MAX = 1 + PB_TLB_CACHES_MAX, /* at least 4 */
     PB_TLB_BELOW = 1024,                      /* cycles below a line's that tables reach */

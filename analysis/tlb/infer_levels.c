@@ -186,8 +186,10 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
         level->has_other_sets |=
             here->parts > 1 && here->score > best->score + PB_SAME_PREDICTION + ranking->noise;
         if (may_be_several(ranking, best, here)) {
-            widen(&level->sets, 1.0, entries);
-            widen(&level->ways[0], 1.0, entries);
+            widen(&level->entries, count, count);
+            widen(&level->reach, count * coverage, count * coverage);
+            widen(&level->sets, 1.0, fmax(count, entries));
+            widen(&level->ways[0], 1.0, fmax(count, entries));
         }
         same += as_likely || count == entries ? odds : 0.0;
         covered += as_likely || (count == entries && here->coverage_bytes == best->coverage_bytes)
@@ -227,7 +229,7 @@ static void summarise(const struct pb_tlb_ranking *ranking, size_t chosen, struc
 static void bound_ways(struct level *level)
 {
     if (level->best.is_equal && level->sets.low < level->sets.high)
-        widen(&level->ways[0], floor(level->entries.low / level->sets.high),
+        widen(&level->ways[0], fmax(1.0, floor(level->entries.low / level->sets.high)),
               ceil(level->entries.high / level->sets.low));
 }
 
@@ -360,70 +362,6 @@ static enum pb_status measure_penalty(const struct pb_tlb_evidence *evidence, si
     return status;
 }
 
-/* About how likely the likeliest level of one set is with each step, by a part of the places; the
- * most of these. */
-static enum pb_status estimate_scores(struct pb_tlb_evidence *evidence,
-                                      struct pb_tlb_ranking *scratch, double *scores_out,
-                                      double *most_out, struct pb_error *err)
-{
-    enum pb_status status = PB_OK;
-
-    evidence->every = PB_TLB_PLACES_APART;
-    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
-        status =
-            pb_tlb_rank(evidence, evidence->step_cycles[i],
-                        (*most_out - PB_TLB_HOPELESS) / PB_TLB_PLACES_APART, true, scratch, err);
-        scores_out[i] = PB_TLB_PLACES_APART * score_of(scratch);
-        if (scratch->count > 0)
-            *most_out = fmax(*most_out, scores_out[i]);
-    }
-    evidence->every = 1;
-    evidence->weighed_cycles = NAN;
-    return status;
-}
-
-/*
- * The next level where what lies behind is known. Where lines take different times, a small step is
- * not seen as such: the step is that of the likeliest level of one set, or what this level says of
- * it, and the structures are ranked with that one alone. PB_NO_MEMORY.
- */
-static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
-                                  struct pb_error *err)
-{
-    struct pb_tlb_structure best = {.score = 0.0};
-    struct pb_estimate penalty = {0.0, 0.0, 0.0};
-    double scores[PB_TLB_STEPS_MAX] = {0.0}, most = 0.0;
-    enum pb_status status = PB_OK;
-
-    pb_tlb_propose_steps(evidence);
-    ranking->count = 0;
-    status = estimate_scores(evidence, ranking, scores, &most, err);
-    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
-        double cycles = evidence->step_cycles[i];
-
-        if (scores[i] < most - PB_TLB_HOPELESS)
-            continue;
-        status = pb_tlb_rank(evidence, cycles, best.score, true, ranking, err);
-        if (status != PB_OK || score_of(ranking) <= best.score)
-            continue;
-        best = ranking->items[choose(ranking)];
-        penalty.value = cycles;
-    }
-    ranking->count = 0;
-    if (status != PB_OK || best.score <= 0.0)
-        return status;
-    status = pb_tlb_adopt(evidence, &best, penalty.value, NULL, err);
-    if (status != PB_OK)
-        return status;
-    status = measure_penalty(evidence, evidence->position, &penalty, err);
-    pb_tlb_drop(evidence);
-    if (status != PB_OK)
-        return status;
-    evidence->step_cycles[0] = round(penalty.value); /* what lies behind is known */
-    evidence->step_count = 1;
-    return pb_tlb_rank(evidence, evidence->step_cycles[0], 0.0, false, ranking, err);
-}
-
 /* What is compared: sets of levels, and the best so far. */
 struct search {
     struct pb_tlb_evidence *evidence;
@@ -476,9 +414,12 @@ static bool may_be_cache(const struct pb_tlb_evidence *evidence, const struct le
     return false;
 }
 
-/* Adds a level at the evidence's position; *found_out: it is one. */
+/*
+ * Adds a level at the evidence's position; *found_out: it is one. Of what is only proposed it is
+ * enough that some places agree.
+ */
 static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ranking,
-                                bool *found_out, struct pb_error *err)
+                                bool is_proposed, bool *found_out, struct pb_error *err)
 {
     struct pb_tlb_evidence *evidence = search->evidence;
     struct levels *levels = &search->now;
@@ -499,7 +440,8 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
         return status;
     explained = fmax(((double)check.agreeing + 1.0) / ((double)check.seen + 2.0),
                      fmin(1.0, level.best.gain / ranking->bound));
-    least = !is_like_cache          ? PB_TLB_LEVEL_SHARE
+    least = is_proposed             ? 0.0
+            : !is_like_cache        ? PB_TLB_LEVEL_SHARE
             : evidence->is_l2_known ? PB_TLB_FAR_LEVEL_SHARE
                                     : PB_TLB_EXPLAINED;
     *found_out = check.agreeing > 0 && explained >= least && level.entries.high > 1.0;
@@ -582,7 +524,7 @@ static enum pb_status search_behind(struct search *search, struct pb_error *err)
             search->evidence->position = position;
             if (i > 0) /* what was proposed and estimated for others */
                 pb_tlb_propose_steps(search->evidence);
-            status = add_level(search, &candidates->items[i], &found, err);
+            status = add_level(search, &candidates->items[i], false, &found, err);
             if (status == PB_OK && found) {
                 any = true;
                 status = search_behind(search, err);
@@ -606,25 +548,110 @@ static enum pb_status adopt_best(struct search *search, struct pb_error *err)
     return pb_tlb_adopt_all(search->evidence, list, search->now.count, err);
 }
 
+/* About how likely the likeliest level of one set is with each step, by a part of the places; the
+ * most of these. */
+static enum pb_status estimate_scores(struct pb_tlb_evidence *evidence,
+                                      struct pb_tlb_ranking *scratch, double *scores_out,
+                                      double *most_out, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+
+    evidence->every = PB_TLB_PLACES_APART;
+    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
+        status =
+            pb_tlb_rank(evidence, evidence->step_cycles[i],
+                        (*most_out - PB_TLB_HOPELESS) / PB_TLB_PLACES_APART, true, scratch, err);
+        scores_out[i] = PB_TLB_PLACES_APART * score_of(scratch);
+        if (scratch->count > 0)
+            *most_out = fmax(*most_out, scores_out[i]);
+    }
+    evidence->every = 1;
+    evidence->weighed_cycles = NAN;
+    return status;
+}
+
 /*
- * Levels before all others, then the comparison: where lines take different times, a small first
+ * The step of the likeliest level of one set in front of that at the position, as that level says
+ * of it: where lines take different times, a small step is not seen as such. 0: there is none.
+ */
+static enum pb_status find_step(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *scratch,
+                                double *cycles_out, double *score_out, struct pb_error *err)
+{
+    struct pb_tlb_structure best = {.score = 0.0};
+    struct pb_estimate penalty = {0.0, 0.0, 0.0};
+    double scores[PB_TLB_STEPS_MAX] = {0.0}, most = 0.0;
+    enum pb_status status;
+
+    pb_tlb_propose_steps(evidence);
+    status = estimate_scores(evidence, scratch, scores, &most, err);
+    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
+        if (scores[i] < most - PB_TLB_HOPELESS)
+            continue;
+        status = pb_tlb_rank(evidence, evidence->step_cycles[i], best.score, true, scratch, err);
+        if (status != PB_OK || score_of(scratch) <= best.score)
+            continue;
+        best = scratch->items[choose(scratch)];
+        penalty.value = evidence->step_cycles[i];
+    }
+    if (status == PB_OK && best.score > 0.0) {
+        status = pb_tlb_adopt(evidence, &best, penalty.value, NULL, err);
+        if (status == PB_OK) {
+            status = measure_penalty(evidence, evidence->position, &penalty, err);
+            pb_tlb_drop(evidence);
+        }
+    }
+    *cycles_out = round(penalty.value);
+    *score_out = best.score;
+    return status;
+}
+
+/* The likeliest level in front of any that is known; none where ranking->count is 0. */
+static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
+                                  struct pb_error *err)
+{
+    size_t position = 0;
+    double cycles = 0.0, most = 0.0;
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < evidence->level_count && status == PB_OK; i++) {
+        double here = 0.0, score = 0.0;
+
+        evidence->position = i;
+        status = find_step(evidence, ranking, &here, &score, err);
+        if (score <= most)
+            continue;
+        position = i;
+        cycles = here;
+        most = score;
+    }
+    ranking->count = 0;
+    evidence->position = position;
+    evidence->step_cycles[0] = cycles; /* what lies behind is known */
+    evidence->step_share[0] = 1.0;
+    evidence->step_count = 1;
+    return status == PB_OK && cycles > 0.0 ? pb_tlb_rank(evidence, cycles, 0.0, false, ranking, err)
+                                           : status;
+}
+
+/*
+ * Levels before others, as long as that is likelier: where lines take different times, a smaller
  * step shows only once the larger ones are known.
  */
 static enum pb_status search_before(struct search *search, struct pb_error *err)
 {
     struct pb_tlb_ranking ranking;
-    bool found = search->now.count > 0;
+    bool found = true;
     enum pb_status status = PB_OK;
 
     while (status == PB_OK && found && search->now.count < PB_TLB_FOUND_MAX) {
-        found = false;
-        search->evidence->position = 0;
         status = find_before(search->evidence, &ranking, err);
+        found = false;
         if (status == PB_OK && ranking.count > 0)
-            status = add_level(search, &ranking, &found, err);
+            status = add_level(search, &ranking, true, &found, err);
+        if (status == PB_OK && found)
+            status = compare_levels(search, err);
+        found &= search->best.count == search->now.count;
     }
-    if (status == PB_OK && search->now.count > search->best.count)
-        status = compare_levels(search, err);
     while (search->now.count > 0)
         drop_level(search, 0);
     return status;

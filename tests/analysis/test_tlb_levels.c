@@ -352,6 +352,19 @@ static void test_levels__chance_makes_more_noise_in_some_chases(void **state)
     pb_parameters_clear(&parameters);
 }
 
+/* Slices of L2 differ by more than a level costs, as a V100's: no line is like another. */
+static void test_levels__lines_of_different_times_hide_no_level(void **state)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    struct blind_profile profile = tlb_device();
+
+    (void)state;
+    profile.jitter_cycles = 1;
+    profile.caches[BLIND_L2].spread_cycles = 72;
+    assert_two_levels(&profile, tlb_level(2 * mib, 49, 1, (const uint32_t[]){25}),
+                      tlb_level(2 * mib, 54, 1, (const uint32_t[]){175}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_levels__a_penalty_next_to_a_cache_step_is_stated),
         cmocka_unit_test(test_levels__spikes_take_no_page_from_its_set),
         cmocka_unit_test(test_levels__chance_makes_more_noise_in_some_chases),
+        cmocka_unit_test(test_levels__lines_of_different_times_hide_no_level),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

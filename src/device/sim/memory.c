@@ -1,6 +1,7 @@
 /* The way of a load through TLBs and caches; see memory.h. */
 #include "device/sim/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,11 @@ static void route_caches(struct pb_sim_memory *memory, enum pb_path path,
         route->cycles[route->cache_count] = missed_cycles + timing->cache_cycles[i];
         route->detour_cycles[route->cache_count] = timing->detour_cycles[i];
         route->skips_tlb[route->cache_count++] = memory->profile->caches[i].skips_tlb;
+        if (timing->spread_cycles[i] > 0.0) {
+            route->spread_cycles = timing->spread_cycles[i];
+            route->spread_from = route->cache_count - 1;
+            route->spread_line_bytes = memory->profile->caches[i].shape.line_bytes;
+        }
         missed_cycles += timing->miss_cycles[i];
         if (!memory->chip_wide[i])
             route->first_chip_wide = route->cache_count;
@@ -165,22 +171,32 @@ static double translate(const struct pb_sim_route *route, uint64_t address,
     return cycles;
 }
 
+/* What the way to the line adds to that of the nearest one, for loads that come to its cache. */
+static double distance_of(const struct pb_sim_route *route, size_t depth, uint64_t address)
+{
+    if (route->spread_cycles <= 0.0 || depth < route->spread_from)
+        return 0.0;
+    return floor(route->spread_cycles *
+                 ((double)(pb_sim_mix(address / route->spread_line_bytes + 1) >> 11) * 0x1p-53));
+}
+
 double pb_sim_route_load(const struct pb_sim_route *route, struct pb_sim_address address,
                          struct pb_sim_random *random, size_t *depth_out)
 {
-    double penalty;
+    double penalty, cycles;
     size_t depth = 0;
 
     while (depth < route->cache_count &&
            !pb_sim_cache_access(route->caches[depth], address.line, random))
         depth++;
     *depth_out = depth;
+    cycles = route->cycles[depth] + distance_of(route, depth, address.line);
     if (route->skips_tlb[depth])
-        return route->cycles[depth];
+        return cycles;
     penalty = translate(route, address.page, random);
     if (penalty > 0.0)
         penalty += route->detour_cycles[depth];
-    return route->cycles[depth] + penalty;
+    return cycles + penalty;
 }
 
 bool pb_sim_route_has_random_victim(const struct pb_sim_route *route)
@@ -196,7 +212,8 @@ bool pb_sim_route_has_random_victim(const struct pb_sim_route *route)
 
 bool pb_sim_route_keeps(const struct pb_sim_route *route, struct pb_sim_address address)
 {
-    if (route->cache_count == 0 || !pb_sim_cache_keeps(route->caches[0], address.line))
+    if (route->cache_count == 0 || (route->spread_cycles > 0.0 && route->spread_from == 0) ||
+        !pb_sim_cache_keeps(route->caches[0], address.line))
         return false;
     return route->skips_tlb[0] || route->tlb_count == 0 ||
            pb_sim_cache_keeps(route->tlbs[0], address.page);

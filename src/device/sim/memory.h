@@ -37,7 +37,8 @@ struct pb_sim_memory;
 
 /* What each level costs on this device at this moment; see pb_sim_device_timing(). */
 struct pb_sim_timing {
-    double cache_cycles[PB_SIM_CACHES_MAX]; /* by the profile's order */
+    double cache_cycles[PB_SIM_CACHES_MAX];  /* by the profile's order */
+    double spread_cycles[PB_SIM_CACHES_MAX]; /* by how much lines differ */
     double miss_cycles[PB_SIM_CACHES_MAX];
     double detour_cycles[PB_SIM_CACHES_MAX];
     double tlb_cycles[PB_SIM_TLBS_MAX];
@@ -65,6 +66,9 @@ struct pb_sim_route {
     double cycles[PB_SIM_CACHES_MAX + 1];        /* in all; the last: DRAM, or shared memory */
     double detour_cycles[PB_SIM_CACHES_MAX + 1]; /* on top of any TLB's penalty */
     bool skips_tlb[PB_SIM_CACHES_MAX + 1];
+    double spread_cycles; /* between the ways to the lines of one cache, and past it, */
+    size_t spread_from;   /* which is this one */
+    uint64_t spread_line_bytes;
     size_t cache_count;
     size_t first_chip_wide; /* caches from here on serve all SMs */
     struct pb_sim_cache *tlbs[PB_SIM_TLBS_MAX];

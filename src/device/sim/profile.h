@@ -81,9 +81,10 @@ struct pb_sim_cache_spec {
     double latency_cycles; /* of a hit, in all */
     struct pb_sim_prefetch prefetch;
     bool unified_with_shared;
-    double miss_cycles;       /* that looking it up in vain adds */
-    double tlb_detour_cycles; /* that a hit costs on top of any penalty of TLBs */
-    bool skips_tlb;           /* a hit looks up no TLB */
+    double line_spread_cycles; /* between the line that is nearest and the one that is farthest */
+    double miss_cycles;        /* that looking it up in vain adds */
+    double tlb_detour_cycles;  /* that a hit costs on top of any penalty of TLBs */
+    bool skips_tlb;            /* a hit looks up no TLB */
 };
 
 struct pb_sim_tlb_spec {

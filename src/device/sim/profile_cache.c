@@ -252,6 +252,7 @@ static void read_optional_traits(struct pb_json_reader *reader, const struct pb_
                                  struct pb_sim_cache_spec *spec)
 {
     read_prefetch(reader, object, &spec->prefetch);
+    pb_json_read_number_or(reader, object, "line_spread_cycles", 0, 1e6, &spec->line_spread_cycles);
     pb_json_read_number_or(reader, object, "miss_cycles", 0, 1e6, &spec->miss_cycles);
     pb_json_read_number_or(reader, object, "tlb_detour_cycles", 0, 1e6, &spec->tlb_detour_cycles);
     spec->unified_with_shared = read_flag(reader, object, "unified_with_shared");
@@ -287,6 +288,7 @@ static void read_cache(struct pb_json_reader *reader, const struct pb_json *obje
                                        "prefetch_bytes",
                                        "prefetch_first_walk_only",
                                        "unified_with_shared",
+                                       "line_spread_cycles",
                                        "miss_cycles",
                                        "tlb_detour_cycles",
                                        "skips_tlb",

@@ -48,6 +48,8 @@ struct pb_sim_timing pb_sim_device_timing(const struct pb_sim_device *device, in
 
         timing.cache_cycles[i] =
             chip_wide ? (cycles + place) * (outside * l2_factor) : cycles * slow;
+        timing.spread_cycles[i] =
+            profile->caches[i].line_spread_cycles * (chip_wide ? outside : slow);
         timing.miss_cycles[i] = profile->caches[i].miss_cycles * slow;
         timing.detour_cycles[i] = profile->caches[i].tlb_detour_cycles * outside;
         slowest_cache = fmax(slowest_cache, fmin(cycles, profile->dram.latency_cycles));

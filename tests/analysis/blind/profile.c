@@ -244,6 +244,12 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
                                     .theoretical_bytes_per_s = 2.5e11};
     uint64_t state = seed * 0x2545f4914f6cdd1du + 1;
 
+    if (seed >= BLIND_SLICED_FIRST) {
+        blind_draw_broad(seed, profile_out);
+        blind_parallel_draw(profile_out);
+        profile_out->caches[BLIND_L2].spread_cycles = between(&state, 4, 96);
+        return;
+    }
     if (seed >= BLIND_BROAD_FIRST) {
         blind_draw_broad(seed, profile_out);
         if (seed >= BLIND_UNUSUAL_FIRST)
@@ -308,10 +314,10 @@ static void write_cache(FILE *file, const struct blind_cache *cache)
     fprintf(file,
             "}, \"prefetch_bytes\": %llu, \"prefetch_first_walk_only\": %s,\n"
             "   \"skips_tlb\": %s, \"tlb_detour_cycles\": %u, \"miss_cycles\": %u,\n   "
-            "\"unified_with_shared\": %s}",
+            "\"line_spread_cycles\": %u, \"unified_with_shared\": %s}",
             (unsigned long long)cache->prefetch_bytes, cache->is_first_walk_only ? "true" : "false",
             cache->skips_tlb ? "true" : "false", cache->detour_cycles, cache->miss_cycles,
-            cache->is_unified ? "true" : "false");
+            cache->spread_cycles, cache->is_unified ? "true" : "false");
 }
 
 uint64_t blind_tlb_page_bytes(const struct blind_tlb *tlb)

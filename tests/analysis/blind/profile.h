@@ -29,6 +29,7 @@ struct blind_cache {
     bool is_first_walk_only; /* what it prefetches */
     bool skips_tlb;          /* a hit */
     uint32_t detour_cycles;  /* of a hit under a TLB miss */
+    uint32_t spread_cycles;  /* between the ways to its nearest and farthest line */
     uint32_t miss_cycles;    /* that looking it up in vain adds */
     bool is_unified;         /* its store holds shared memory, too */
 };
@@ -170,6 +171,9 @@ enum { BLIND_IMPAIRED_FIRST = 50000000 };
 
 /* And from here on as unusual.c draws them, with numbers far from any device's, see extreme.c. */
 enum { BLIND_EXTREME_FIRST = 60000000 };
+
+/* And from here on as broad.c draws them, with lines of L2 that are up to 96 cycles apart. */
+enum { BLIND_SLICED_FIRST = 70000000 };
 
 /* Of a set of the cache. */
 uint32_t blind_ways(const struct blind_cache *cache, uint32_t set);
