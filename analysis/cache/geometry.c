@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cache/sweep.h"
 #include "analysis/constants.h"
 #include "analysis/model/parities.h"
 #include "analysis/statistics/likelihood.h"
@@ -678,9 +679,12 @@ static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geom
     if (geometry->hides_misses && chase->misses > 0)
         return; /* what is lacking may have been prefetched */
     lacking = count_lacking(geometry, sets);
-    if (chase->in_pieces && chase->misses > 0 && lacking > 0)
-        lacking = 1; /* each is another run: the same line may miss in all or in none */
-    fit->lacking += lacking;
+    if (chase->in_pieces && chase->misses > 0) {
+        fit->open += pb_sweep_log_silence((double)lacking);
+        fit->open_at_best += pb_sweep_log_silence((double)lacking);
+    } else {
+        fit->lacking += lacking;
+    }
 }
 
 /*

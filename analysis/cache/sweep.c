@@ -71,6 +71,11 @@ static double trace_fits(const struct pb_sweep_point *point, double rate)
                PB_POSSIBLE_SHARE * any_number((double)point->tally.misses + 1.0));
 }
 
+double pb_sweep_log_silence(double excess)
+{
+    return -log1p(excess);
+}
+
 /*
  * Chance that an overflowing trace shows no miss. A whole pass must miss the line that is not
  * there. A part of one need not see it; nor need a pass recorded in pieces, where replacement is
@@ -82,8 +87,9 @@ static double silence_of(const struct pb_sweep_point *point, const struct pb_swe
     uint64_t over_bytes = point->footprint_bytes - edge->fits_bytes;
     double excess = (double)over_bytes / (double)point->stride_bytes;
 
-    return point->in_pieces || point->coverage < 1.0 ? 1.0 / (1.0 + point->coverage * excess)
-                                                     : PB_FAST_MISSES;
+    return point->in_pieces || point->coverage < 1.0
+               ? exp(pb_sweep_log_silence(point->coverage * excess))
+               : PB_FAST_MISSES;
 }
 
 double pb_sweep_unit_bytes(const struct pb_sweep_point *points, size_t count,

@@ -56,6 +56,12 @@ double pb_sweep_share(const struct pb_sweep_point *point, const struct pb_sweep_
 double pb_sweep_unit_bytes(const struct pb_sweep_point *points, size_t count,
                            const struct pb_sweep_model *model);
 
+/*
+ * Log likelihood that a pass shows none of the misses of so many lines in excess, where it was
+ * recorded in part or in pieces: each is another run, in which a line may miss in all or in none.
+ */
+double pb_sweep_log_silence(double excess);
+
 /* Log likelihood of a tally's misses if there are `rate` > 0 by access. */
 double pb_tally_log_poisson(const struct pb_tally *tally, double rate);
 
