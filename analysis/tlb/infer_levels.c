@@ -451,6 +451,7 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
         pb_tlb_drop(evidence);
         return PB_OK;
     }
+    level.explained = explained;
     for (size_t i = levels->count; i > evidence->position; i--)
         levels->items[i] = levels->items[i - 1];
     levels->items[evidence->position] = level;
@@ -634,8 +635,9 @@ static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tl
 }
 
 /*
- * Levels before others, as long as that is likelier: where lines take different times, a smaller
- * step shows only once the larger ones are known.
+ * Levels before others, as long as that is likelier, or they explain what places show whatever
+ * victims those behind have: where lines take different times, a smaller step shows only once the
+ * larger ones are known.
  */
 static enum pb_status search_before(struct search *search, struct pb_error *err)
 {
@@ -650,6 +652,9 @@ static enum pb_status search_before(struct search *search, struct pb_error *err)
             status = add_level(search, &ranking, true, &found, err);
         if (status == PB_OK && found)
             status = compare_levels(search, err);
+        if (found &&
+            search->now.items[search->evidence->position].explained >= PB_TLB_FAR_LEVEL_SHARE)
+            search->best = search->now;
         found &= search->best.count == search->now.count;
     }
     while (search->now.count > 0)

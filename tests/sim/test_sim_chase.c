@@ -72,6 +72,38 @@ static void test_chase__a_pass_costs_what_its_trace_adds_up_to(void **state)
     json_decref(root);
 }
 
+/* A line's way to L2 is its own, as long as the nearest one's and at most so much longer. */
+static void test_chase__lines_of_l2_are_so_far_apart(void **state)
+{
+    json_t *root = simtest_profile();
+    struct pb_device *device;
+    uint64_t *offsets = simtest_offsets(64, 128);
+    struct pb_chase chase = simtest_chase(PB_PATH_GLOBAL_CG, offsets, 64);
+    uint32_t latency[128], least = UINT32_MAX, most = 0;
+    uint64_t sum = 0;
+
+    (void)state;
+    simtest_set(root, "caches/1/line_spread_cycles", "40");
+    device = simtest_open(root, NULL);
+    chase.warm = 64;
+    chase.record = 128;
+    simtest_run(device, &chase, latency);
+    for (int i = 0; i < 64; i++) {
+        assert_int_equal(latency[i], latency[i + 64]);
+        least = latency[i] < least ? latency[i] : least;
+        most = latency[i] > most ? latency[i] : most;
+        sum += latency[i] - 10;
+    }
+    assert_in_range(least - 10, 200, 205);
+    assert_in_range(most - 10, 235, 239);
+    chase.record = 0;
+    chase.timed = 64;
+    assert_int_equal(simtest_run(device, &chase, NULL).total_cycles, sum);
+    free(offsets);
+    device->ops->close(device);
+    json_decref(root);
+}
+
 static void test_chase__window_is_small_where_the_cache_is_unified(void **state)
 {
     json_t *root = simtest_profile();
@@ -250,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_chase__every_launch_starts_cold),
         cmocka_unit_test(test_chase__prefill_warms_l2_and_tlbs_but_not_l1),
         cmocka_unit_test(test_chase__a_pass_costs_what_its_trace_adds_up_to),
+        cmocka_unit_test(test_chase__lines_of_l2_are_so_far_apart),
         cmocka_unit_test(test_chase__window_is_small_where_the_cache_is_unified),
         cmocka_unit_test(test_cross__shows_which_paths_share_a_cache),
         cmocka_unit_test(test_carveout__shrinks_a_unified_cache),
