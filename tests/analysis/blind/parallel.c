@@ -234,6 +234,7 @@ static void judge_atomics(struct answers *answers, const struct blind_profile *p
         blind_check_absent(answers, "atomic", "far_per_cycle");
         return;
     }
+    tolerance += profile->caches[BLIND_L2].spread_cycles; /* few lines */
     blind_check_numbers(answers, "atomic", "near_latency_cycles", &near_cycles, 1, tolerance, 0.02);
     blind_check_numbers(answers, "atomic", "far_latency_cycles", &far_cycles, 1, tolerance, 0.02);
     blind_check_numbers(answers, "atomic", "near_per_cycle", &p->address_per_cycle, 1, 0, 0.04);

@@ -422,6 +422,10 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * from DRAM exclude: 20004726. A few ways with random victims or a tree, which one more with LRU
  * predicts but for a few chases: 20004852, 30000358, 60000065; so does a tree where a miss costs
  * what DRAM does: 40000117. Two unequal sets as two of 23: 20004801.
+ *
+ * Sets that all conflicts speak for, excluded by a few of the sweeps: 9902946. Spikes that widened
+ * what counts as a hit, so that misses were none: 41000129, 41000091. A second constant cache that
+ * passes overflow softly, up to the largest: 60000037.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -589,6 +593,10 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {60000065, {"tlb_l1."}},
         {40000117, {"tlb_l1."}},
         {20004801, {"tlb_l3."}},
+        {9902946, {"l2."}},
+        {41000129, {"constant_l1."}},
+        {41000091, {"readonly."}},
+        {60000037, {"constant_l15."}},
         {21001001, {"l1.", "readonly.", "texture."}},
     };
 
