@@ -576,7 +576,7 @@ static enum pb_status estimate_scores(struct pb_tlb_evidence *evidence,
  * of it: where lines take different times, a small step is not seen as such. 0: there is none.
  */
 static enum pb_status find_step(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *scratch,
-                                double *cycles_out, double *score_out, struct pb_error *err)
+                                double *cycles_out, struct pb_error *err)
 {
     struct pb_tlb_structure best = {.score = 0.0};
     struct pb_estimate penalty = {0.0, 0.0, 0.0};
@@ -602,36 +602,46 @@ static enum pb_status find_step(struct pb_tlb_evidence *evidence, struct pb_tlb_
         }
     }
     *cycles_out = round(penalty.value);
-    *score_out = best.score;
     return status;
 }
 
-/* The likeliest level in front of any that is known; none where ranking->count is 0. */
-static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
-                                  struct pb_error *err)
+/* What lies behind is known: loads that miss the level take this step. */
+static void suppose_step(struct pb_tlb_evidence *evidence, double cycles)
 {
-    size_t position = 0;
-    double cycles = 0.0, most = 0.0;
-    enum pb_status status = PB_OK;
-
-    for (size_t i = 0; i < evidence->level_count && status == PB_OK; i++) {
-        double here = 0.0, score = 0.0;
-
-        evidence->position = i;
-        status = find_step(evidence, ranking, &here, &score, err);
-        if (score <= most)
-            continue;
-        position = i;
-        cycles = here;
-        most = score;
-    }
-    ranking->count = 0;
-    evidence->position = position;
-    evidence->step_cycles[0] = cycles; /* what lies behind is known */
+    evidence->step_cycles[0] = cycles;
     evidence->step_share[0] = 1.0;
     evidence->step_count = 1;
-    return status == PB_OK && cycles > 0.0 ? pb_tlb_rank(evidence, cycles, 0.0, false, ranking, err)
-                                           : status;
+    evidence->weighed_cycles = NAN;
+}
+
+/* The likeliest level in front of any that is known, by all structures; *best_out: count 0: none.
+ */
+static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *best_out,
+                                  struct pb_error *err)
+{
+    struct pb_tlb_ranking ranking;
+    size_t position = 0;
+    enum pb_status status = PB_OK;
+
+    best_out->count = 0;
+    for (size_t i = 0; i < evidence->level_count && status == PB_OK; i++) {
+        double cycles = 0.0;
+
+        evidence->position = i;
+        status = find_step(evidence, &ranking, &cycles, err);
+        if (status != PB_OK || cycles == 0.0)
+            continue;
+        suppose_step(evidence, cycles);
+        status = pb_tlb_rank(evidence, cycles, 0.0, false, &ranking, err);
+        if (status != PB_OK || score_of(&ranking) <= score_of(best_out))
+            continue;
+        *best_out = ranking;
+        position = i;
+    }
+    evidence->position = position;
+    if (best_out->count > 0)
+        suppose_step(evidence, best_out->penalty_cycles);
+    return status;
 }
 
 /*

@@ -379,7 +379,8 @@ static double denied_beyond_chance(const struct pb_tlb_fit *fit)
 double pb_tlb_misfit(const struct pb_tlb_fit *fit)
 {
     double by_chance = gsl_cdf_chisq_Qinv(PB_MISSES_BY_CHANCE, fmax(fit->by_chance, 1.0));
-    double unexplained = fit->unexplained + denied_beyond_chance(fit);
+    double of_other_lines = fit->of_other_lines - PB_TLB_OTHER_LINES * fit->leading;
+    double unexplained = fit->unexplained + denied_beyond_chance(fit) + fmax(of_other_lines, 0.0);
 
     return fmax(unexplained / fmax(fit->leading, 1.0) / PB_TLB_AGAINST,
                 (fit->deviation / by_chance - 1.0) / PB_TLB_DEVIATION);

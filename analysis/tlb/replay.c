@@ -227,6 +227,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
 {
     static const float clear = 20.0F;
     bool was_against[PB_TLB_FOUND_MAX] = {false}; /* in the chase before */
+    bool is_other_line = base->log_prior < log(2.0 * PB_TLB_OTHER_LINES / PB_TLB_CYCLES_MAX);
 
     for (size_t j = 0; j < replay->prediction.chase_count; j++) {
         double excess = *pb_tlb_cycles(scan, place, replay->prediction.chases[j]) - base->cycles;
@@ -260,6 +261,7 @@ static void check_place(struct replay *replay, const struct pb_tlb_scan *scan, s
             if (fits != NULL) {
                 fits[i].loads += 1.0;
                 fits[i].leading += leads;
+                fits[i].of_other_lines += leads && i == 0 && is_other_line;
                 fits[i].answered += is_miss ? 0.0 : comes * (1.0 - chance);
                 fits[i].missed += is_miss ? chance : 0.0;
             }
@@ -380,8 +382,7 @@ static double mean_square(const struct pb_tlb_draws *draws)
     return sum / draws->draws;
 }
 
-/* Of the loads of a scan that are sure to hit or miss the level, noise makes so many do otherwise.
- */
+/* The share of a scan's loads, of those that are sure of the level, that noise has do otherwise. */
 static double share_of_noise(const struct replay *replay, size_t level)
 {
     double outliers = 0.0, sure = 0.0;

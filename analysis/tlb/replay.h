@@ -13,11 +13,13 @@ struct pb_tlb_fit {
     double leading;        /* loads of an entry's first page: they alone can miss */
     double answered;       /* loads that hit it, by their chances to come and to hit */
     double missed;         /* loads that miss it, by their chances to */
-    double repeated;    /* of those against, at a place whose load in the chase before was, too */
-    double denied;      /* loads that do other than in all replays, where these might differ, */
-    double deniable;    /* and how many such replays let expect */
-    double unexplained; /* of those against, more than a few of those of their chase: a few are
-                           noise, which meets all chases alike */
+    double repeated; /* of those against, at a place whose load in the chase before was, too */
+    double denied;   /* loads that do other than in all replays, where these might differ, */
+    double deniable; /* and how many such replays let expect */
+    double of_other_lines; /* leading loads of the first level's lines that take what no line of the
+                              reference does: they miss another level, too */
+    double unexplained;    /* of those against, more than a few of those of their chase: a few are
+                              noise, which meets all chases alike */
     /* Chases in which it varies what misses: the squared deviations of their shares of misses from
      * replays, in variances, and what they are of one replay from the others. */
     double deviation, by_chance;
