@@ -425,7 +425,8 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  *
  * Sets that all conflicts speak for, excluded by a few of the sweeps: 9902946. Spikes that widened
  * what counts as a hit, so that misses were none: 41000129, 41000091. A second constant cache that
- * passes overflow softly, up to the largest: 60000037.
+ * passes overflow softly, up to the largest: 60000037. A level that hides in lines which are slower
+ * than any of the reference: 70000050.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -597,6 +598,7 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {41000129, {"constant_l1."}},
         {41000091, {"readonly."}},
         {60000037, {"constant_l15."}},
+        {70000050, {"tlb_"}},
         {21001001, {"l1.", "readonly.", "texture."}},
     };
 
@@ -646,6 +648,27 @@ static void test_blind__much_jitter_shows_no_translation(void **state)
     profile.jitter_cycles = 200;
     profile.spike_probability = 1e-3;
     profile.spike_cycles = 500;
+    count = recover_profile(&profile, results);
+    for (size_t k = 0; k < count; k++)
+        if (strncmp(results[k].name, "tlb_", 4) == 0 && blind_is_false(&results[k]))
+            note_failure(profile.seed, &results[k]);
+    assert_int_equal(failures, 0);
+}
+
+/*
+ * Lines of L2 72 cycles apart: one set of the second level is as likely in front of the first as
+ * behind it.
+ */
+static void test_blind__lines_of_different_times_keep_levels_in_order(void **state)
+{
+    struct blind_result results[BLIND_RESULTS_MAX];
+    struct blind_profile profile;
+    size_t count;
+
+    (void)state;
+    skip_in_other_parts(0);
+    blind_draw(9902025, &profile);
+    profile.caches[BLIND_L2].spread_cycles = 72;
     count = recover_profile(&profile, results);
     for (size_t k = 0; k < count; k++)
         if (strncmp(results[k].name, "tlb_", 4) == 0 && blind_is_false(&results[k]))
@@ -716,6 +739,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(test_blind__the_next_level_is_the_one_that_answers, forget_failures),
         cmocka_unit_test_setup(test_blind__what_is_stated_was_distinguished, forget_failures),
         cmocka_unit_test_setup(test_blind__many_spikes_make_nothing_wrong, forget_failures),
+        cmocka_unit_test_setup(test_blind__lines_of_different_times_keep_levels_in_order,
+                               forget_failures),
         cmocka_unit_test_setup(test_blind__much_jitter_shows_no_translation, forget_failures),
         cmocka_unit_test_setup(test_blind__what_all_sms_do_at_once, forget_failures),
     };
