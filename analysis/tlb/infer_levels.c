@@ -614,8 +614,7 @@ static void suppose_step(struct pb_tlb_evidence *evidence, double cycles)
     evidence->weighed_cycles = NAN;
 }
 
-/* The likeliest level in front of any that is known, by all structures; *best_out: count 0: none.
- */
+/* The likeliest level in front of any that is known, by all structures; count 0: there is none. */
 static enum pb_status find_before(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *best_out,
                                   struct pb_error *err)
 {

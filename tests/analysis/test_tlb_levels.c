@@ -328,8 +328,7 @@ static void test_levels__spikes_take_no_page_from_its_set(void **state)
                           tlb_level(2 * mib, 80, 7, (const uint32_t[]){ways, 8, 8, 8, 8, 8, 8}));
 }
 
-/* Noise that meets one load in twenty meets more of some chases, by chance: the levels still fit.
- */
+/* Of noise on one load in twenty some chases have more, by chance: the levels fit all the same. */
 static void test_levels__chance_makes_more_noise_in_some_chases(void **state)
 {
     static const uint64_t mib = (uint64_t)1 << 20;
