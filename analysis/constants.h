@@ -128,13 +128,12 @@
 
 /*
  * Sets of unequal ways: so many numbers of entries are tried, those of which most chases in a row
- * speak; entries are moved between sets where entries times sets are at most so many, and sets are
- * joined where they are at most so many. They bound the time only: random devices 4000000 to
- * 4000059 and 4910000 to 4910079 have the same results with two to four times each.
+ * speak; ways are moved between sets where entries times sets are at most so many. They bound the
+ * time only: random devices 4000000 to 4000059 and 4910000 to 4910079 have the same results with
+ * two to four times each.
  */
 #define PB_TLB_TOTALS_MAX 8
 #define PB_TLB_MOVES_MAX  512
-#define PB_TLB_MERGED_MAX 12
 
 /*
  * Policies by replay. To be stated one must lead every other one by so many accesses, since those

@@ -40,8 +40,7 @@ static double price_of(const struct pb_tlb_structure *structure)
 
     if (structure->is_equal)
         return PB_TLB_PARAMETER_PRICE * parameters;
-    return PB_TLB_PARAMETER_PRICE * (3.0 + (double)structure->set_count) +
-           (double)pb_tlb_count_undealt(structure) * log((double)structure->set_count);
+    return PB_TLB_PARAMETER_PRICE * (3.0 + (double)structure->set_count);
 }
 
 /* Sets that entries come to in turn overflow together, with more than the level reaches. */
@@ -537,20 +536,6 @@ static bool add_parity(struct climb *climb, size_t at)
 }
 
 /*
- * Unequal sets of as many entries, each twice as large: every second one is looked up. False: of an
- * even number these are not all.
- */
-static bool enlarge_unequal(struct pb_tlb_structure *structure)
-{
-    const struct pb_tlb_structure from = *structure;
-
-    structure->coverage_bytes *= 2;
-    for (uint32_t i = 0; i < from.entry_count; i++)
-        structure->set_at[i] = from.set_at[2 * i % from.entry_count];
-    return from.entry_count % 2 != 0;
-}
-
-/*
  * Entries twice as large, whose numbers lack the lowest bit: in half as many sets, or in as many.
  * False: there is no half, or the parities need that bit.
  */
@@ -560,8 +545,7 @@ static bool enlarge(struct pb_tlb_structure *structure, bool halves_sets)
     size_t count;
 
     if (!structure->is_equal)
-        return !halves_sets && enlarge_unequal(structure);
-
+        return false;
     structure->coverage_bytes *= 2;
     structure->resolved >>= 1;
     structure->open >>= 1;
@@ -1082,24 +1066,6 @@ static void join_idle(struct pb_tlb_levels *levels)
     }
 }
 
-/* No chase shows entries that cover less than those of the level before: as large ones, if
- * likelier.
- */
-static void cover_as_much(struct climb *climb, struct pb_tlb_levels *levels)
-{
-    for (size_t at = 1; at < levels->count && climb->status == PB_OK; at++) {
-        uint64_t least = levels->items[at - 1].structure.coverage_bytes;
-        struct pb_tlb_level level = levels->items[at];
-
-        if (level.structure.is_equal || level.structure.coverage_bytes >= least)
-            continue;
-        start(climb, fine, PB_TLB_TRIALS, levels);
-        while (level.structure.coverage_bytes < least && enlarge(&level.structure, false) &&
-               try_level(climb, at, level))
-            *levels = climb->best;
-    }
-}
-
 /*
  * Loads that tell a few ways from one more with other victims may be too few among all to show as a
  * misfit. Noise meets all chases alike, and of an H200's outliers at most 0.7% are more than it
@@ -1133,9 +1099,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     bool again;
 
     join_idle(levels);
-    cover_as_much(&climb, levels);
-    if (climb.status == PB_OK)
-        climb.status = check(evidence, levels, err);
+    climb.status = check(evidence, levels, err);
     try_other_victims(&climb, levels);
     again = climb.status == PB_OK && find_unsettled(levels) < levels->count;
     likelier = *levels;

@@ -43,7 +43,6 @@ struct units {
     struct unit **items;      /* [scan] */
     size_t *count;            /* [scan] */
     bool *are_in_order;       /* [scan] of pages, too */
-    uint8_t **rests;          /* [scan] modulo the entries in all unequal sets */
     struct overflows *in_one; /* [scan] of all units in one set; count is 0: not known */
     size_t most;
 };
@@ -71,7 +70,7 @@ struct scorer {
     uint32_t *rank;                 /* [pages] of the recorded units of a set, in its order */
     struct difference *differences; /* of pages that were seen to share a set, so many */
     size_t difference_count;
-    uint16_t *links; /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX] */
+    uint16_t *causes; /* [PB_TLB_UNEQUAL_MAX][PB_TLB_UNEQUAL_MAX], see count_causes() */
     struct pb_tlb_ranking *ranking;
     struct pb_room room; /* of all arrays */
 };
@@ -108,9 +107,7 @@ bool pb_tlb_is_same(const struct pb_tlb_structure *a, const struct pb_tlb_struct
            a->is_equal == b->is_equal && a->set_count == b->set_count &&
            a->mask_count == b->mask_count &&
            memcmp(a->masks, b->masks, a->mask_count * sizeof(a->masks[0])) == 0 &&
-           memcmp(a->ways, b->ways, sets * sizeof(a->ways[0])) == 0 &&
-           (a->is_equal || (a->entry_count == b->entry_count &&
-                            memcmp(a->set_at, b->set_at, a->entry_count) == 0));
+           memcmp(a->ways, b->ways, sets * sizeof(a->ways[0])) == 0;
 }
 
 bool pb_tlb_name_parities(struct pb_tlb_structure *structure)
@@ -590,15 +587,20 @@ struct pb_tlb_structure pb_tlb_halve(const struct pb_tlb_structure *index, size_
     return half;
 }
 
-/* The set of each entry where they come to sets of such ways in turn, past full ones. */
-static void deal(const struct pb_tlb_structure *structure, uint8_t set_at_out[PB_TLB_UNEQUAL_MAX])
+/* The set of each entry where they come to the sets in turn, past full ones. False: too many. */
+static bool deal(struct pb_tlb_structure *structure)
 {
     size_t dealt = 0;
 
+    structure->is_equal = false;
+    structure->entry_count = (uint32_t)pb_tlb_entry_count(structure);
+    if (structure->entry_count >= PB_TLB_UNEQUAL_MAX)
+        return false;
     for (uint32_t round = 0; dealt < structure->entry_count; round++)
         for (size_t set = 0; set < structure->set_count; set++)
             if (round < structure->ways[set])
-                set_at_out[dealt++] = (uint8_t)set;
+                structure->set_at[dealt++] = (uint8_t)set;
+    return true;
 }
 
 bool pb_tlb_deal(struct pb_tlb_structure *structure)
@@ -608,13 +610,10 @@ bool pb_tlb_deal(struct pb_tlb_structure *structure)
     if (entries >= PB_TLB_UNEQUAL_MAX || structure->set_count > PB_LIST_MAX ||
         entries < (double)structure->set_count)
         return false;
-    structure->is_equal = false;
-    structure->entry_count = (uint32_t)entries;
     memset(structure->ways, 0, sizeof(structure->ways));
-    for (size_t i = 0; i < structure->entry_count; i++)
+    for (size_t i = 0; i < (size_t)entries; i++)
         structure->ways[i % structure->set_count]++;
-    deal(structure, structure->set_at);
-    return true;
+    return deal(structure);
 }
 
 bool pb_tlb_move_ways(struct pb_tlb_structure *structure, size_t less, size_t more, uint32_t ways)
@@ -625,22 +624,7 @@ bool pb_tlb_move_ways(struct pb_tlb_structure *structure, size_t less, size_t mo
         structure->ways[less] -= ways;
     if (more < structure->set_count)
         structure->ways[more] += ways;
-    structure->entry_count = (uint32_t)pb_tlb_entry_count(structure);
-    if (structure->entry_count >= PB_TLB_UNEQUAL_MAX)
-        return false;
-    deal(structure, structure->set_at);
-    return true;
-}
-
-size_t pb_tlb_count_undealt(const struct pb_tlb_structure *structure)
-{
-    uint8_t set_at[PB_TLB_UNEQUAL_MAX];
-    size_t others = 0;
-
-    deal(structure, set_at);
-    for (size_t i = 0; i < structure->entry_count; i++)
-        others += set_at[i] != structure->set_at[i];
-    return others;
+    return deal(structure);
 }
 
 /* The best of the indexes with half as many sets, bits dropped before bits joined. */
@@ -756,104 +740,19 @@ static void score_parities(struct scorer *scorer, double bound)
     }
 }
 
-static void find_rests(struct scorer *scorer, uint32_t entry_count)
-{
-    for (size_t s = 0; s < scorer->evidence->scans->count; s++)
-        for (size_t i = 0; i < scorer->units.count[s]; i++)
-            scorer->units.rests[s][i] =
-                (uint8_t)(entry_of(scorer, s, scorer->units.items[s][i].page) % entry_count);
-}
-
-/* What an unequal set gains, to which its rests belong: it has as many ways. */
-static double sum_set(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t set)
-{
-    size_t ways = 0;
-    double sum = 0.0;
-
-    for (size_t i = 0; i < structure->entry_count; i++)
-        ways += structure->set_at[i] == set;
-    for (size_t s = 0; s < scorer->evidence->scans->count && ways > 0; s++) {
-        const uint8_t *rests = scorer->units.rests[s];
-        size_t count = 0;
-
-        for (size_t i = 0; i < scorer->units.count[s]; i++)
-            if (structure->set_at[rests[i]] == set)
-                scorer->ordered[count++] = scorer->units.items[s][i];
-        sum += sum_own(scorer, s, scorer->ordered, count, ways);
-    }
-    return sum;
-}
-
-/* What all unequal sets gain, and each: gains_out[sets]. */
-static double sum_sets(struct scorer *scorer, const struct pb_tlb_structure *structure,
-                       double *gains_out)
+/* What unequal sets gain in all scans. */
+static double sum_unequal(struct scorer *scorer, const struct pb_tlb_structure *structure)
 {
     double sum = 0.0;
 
-    for (size_t set = 0; set < structure->set_count; set++)
-        sum += gains_out[set] = sum_set(scorer, structure, set);
+    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
+        const struct unit *ordered = order_units(scorer, structure, s);
+
+        for (size_t set = 0; set < structure->set_count; set++)
+            sum += sum_own(scorer, s, ordered + scorer->begin[set],
+                           scorer->begin[set + 1] - scorer->begin[set], structure->ways[set]);
+    }
     return sum;
-}
-
-/* Numbers sets in the order of their entries, and counts their ways; false: too many, or equal. */
-static bool number_sets(struct pb_tlb_structure *structure)
-{
-    uint8_t number[PB_TLB_UNEQUAL_MAX];
-
-    structure->set_count = 0;
-    memset(structure->ways, 0, sizeof(structure->ways));
-    memset(number, UINT8_MAX, sizeof(number));
-    for (size_t i = 0; i < structure->entry_count; i++) {
-        uint8_t *set = &number[structure->set_at[i]];
-
-        if (*set == UINT8_MAX) {
-            if (structure->set_count == PB_LIST_MAX)
-                return false;
-            *set = (uint8_t)structure->set_count++;
-        }
-        structure->ways[*set]++;
-        structure->set_at[i] = *set;
-    }
-    for (size_t set = 1; set < structure->set_count; set++)
-        if (structure->ways[set] != structure->ways[0])
-            return true;
-    return false;
-}
-
-/* A structure of which two sets were changed is the best one, if it gains more. */
-static void keep_better(struct scorer *scorer, struct pb_tlb_structure *changed, size_t a, size_t b,
-                        const double *gains, struct pb_tlb_structure *best)
-{
-    changed->gain +=
-        sum_set(scorer, changed, a) + sum_set(scorer, changed, b) - gains[a] - gains[b];
-    if (changed->gain > best->gain + SAME_GAIN && number_sets(changed))
-        *best = *changed;
-}
-
-/*
- * Joins sets as long as that explains more: of some no two pages were seen to share them.
- */
-static void merge_sets(struct scorer *scorer, struct pb_tlb_structure *structure)
-{
-    bool is_better = true;
-
-    while (is_better && structure->set_count > 2 && structure->set_count <= PB_TLB_MERGED_MAX) {
-        double gains[PB_LIST_MAX];
-        struct pb_tlb_structure best = *structure;
-
-        best.gain = structure->gain = sum_sets(scorer, structure, gains);
-        for (size_t a = 0; a + 1 < structure->set_count; a++) {
-            for (size_t b = a + 1; b < structure->set_count; b++) {
-                struct pb_tlb_structure next = *structure;
-
-                for (size_t i = 0; i < next.entry_count; i++)
-                    next.set_at[i] = next.set_at[i] == b ? (uint8_t)a : next.set_at[i];
-                keep_better(scorer, &next, a, b, gains, &best);
-            }
-        }
-        is_better = best.gain > structure->gain;
-        *structure = best;
-    }
 }
 
 /* The longest stride that comes to every entry. */
@@ -869,105 +768,121 @@ static uint64_t stride_of_rows(const struct scorer *scorer)
     return longest;
 }
 
-/* How often each two rests of the entry count, smaller first, were seen to share a set. */
-static void count_links(struct scorer *scorer, uint32_t entry_count)
+/* How often places of each rest of the entry count began to miss with a page of another one. */
+static void count_causes(struct scorer *scorer, uint32_t entry_count)
 {
     uint64_t stride = stride_of_rows(scorer);
 
-    memset(scorer->links, 0,
-           (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->links));
+    memset(scorer->causes, 0,
+           (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX * sizeof(*scorer->causes));
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
         const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
 
-        for (size_t place = 0; place < scan->place_count && scan->stride_bytes >= stride; place++) {
-            size_t added = find_cause(scorer, s, place), a, b;
+        for (size_t place = 0; place < scan->place_count && scan->stride_bytes == stride; place++) {
+            size_t added = find_cause(scorer, s, place);
 
-            if (added == SIZE_MAX)
-                continue;
-            a = (size_t)(entry_of(scorer, s, place) % entry_count);
-            b = (size_t)(entry_of(scorer, s, added) % entry_count);
-            scorer->links[a < b ? a * PB_TLB_UNEQUAL_MAX + b : b * PB_TLB_UNEQUAL_MAX + a] +=
-                a != b;
+            if (added != SIZE_MAX)
+                scorer->causes[entry_of(scorer, s, place) % entry_count * PB_TLB_UNEQUAL_MAX +
+                               entry_of(scorer, s, added) % entry_count]++;
         }
     }
 }
 
-/* The two groups with most links for their sizes; false: none has half as many as entries. */
-static bool find_linked(const struct scorer *scorer, const uint32_t *sizes, size_t count,
-                        size_t *a_out, size_t *b_out)
+/* The entries, by their rests, that were seen most often with the same cause: they share a set. */
+struct groups {
+    uint8_t of[PB_TLB_UNEQUAL_MAX];
+    bool is_seen[PB_TLB_UNEQUAL_MAX];
+};
+
+static void group_entries(struct scorer *scorer, uint32_t entry_count, struct groups *groups)
 {
-    double most = 0.5;
-    bool found = false;
+    count_causes(scorer, entry_count);
+    memset(groups->is_seen, 0, sizeof(groups->is_seen));
+    for (size_t i = 0; i < entry_count; i++)
+        groups->of[i] = (uint8_t)i;
+    for (size_t i = 0; i < entry_count; i++) {
+        const uint16_t *causes = scorer->causes + i * PB_TLB_UNEQUAL_MAX;
+        size_t most = i;
+        uint8_t joined, kept;
 
-    for (size_t a = 0; a + 1 < count; a++) {
-        const uint16_t *links = scorer->links + a * PB_TLB_UNEQUAL_MAX;
-
-        for (size_t b = a + 1; b < count; b++) {
-            uint32_t smaller = sizes[a] < sizes[b] ? sizes[a] : sizes[b];
-
-            if (links[b] == 0 || smaller == 0 || links[b] < most * smaller)
-                continue;
-            most = links[b] / (double)smaller;
-            *a_out = a;
-            *b_out = b;
-            found = true;
-        }
-    }
-    return found;
-}
-
-/* Group b goes into a < b. */
-static void join(struct scorer *scorer, struct pb_tlb_structure *structure, uint32_t *sizes,
-                 size_t a, size_t b)
-{
-    uint16_t *links = scorer->links;
-
-    sizes[a] += sizes[b];
-    sizes[b] = 0;
-    for (size_t i = 0; i < structure->entry_count; i++) {
-        structure->set_at[i] = structure->set_at[i] == b ? (uint8_t)a : structure->set_at[i];
-        if (i != a && i != b)
-            links[i < a ? i * PB_TLB_UNEQUAL_MAX + a : a * PB_TLB_UNEQUAL_MAX + i] +=
-                links[i < b ? i * PB_TLB_UNEQUAL_MAX + b : b * PB_TLB_UNEQUAL_MAX + i];
+        for (size_t k = 0; k < entry_count; k++)
+            most = causes[k] > causes[most] ? k : most;
+        groups->is_seen[i] |= causes[most] > 0;
+        groups->is_seen[most] |= causes[most] > 0;
+        joined = groups->of[i];
+        kept = groups->of[most];
+        for (size_t k = 0; k < entry_count; k++)
+            groups->of[k] = groups->of[k] == joined ? kept : groups->of[k];
     }
 }
 
-/* Each entry goes to the group with which it was seen to share a set most often. */
-static void reassign(struct scorer *scorer, struct pb_tlb_structure *structure)
+/* Of the same entries, if each is twice those that were looked at. */
+static struct groups halve_entries(const struct groups *from, uint32_t entry_count)
 {
-    count_links(scorer, structure->entry_count);
-    for (size_t i = 0; i < structure->entry_count; i++) {
-        uint32_t links[PB_TLB_UNEQUAL_MAX] = {0};
-        uint8_t best = structure->set_at[i];
+    struct groups groups;
 
-        for (size_t k = 0; k < structure->entry_count; k++)
-            links[structure->set_at[k]] +=
-                scorer->links[i < k ? i * PB_TLB_UNEQUAL_MAX + k : k * PB_TLB_UNEQUAL_MAX + i];
-        for (size_t group = 0; group < structure->entry_count; group++)
-            best = links[group] > links[best] ? (uint8_t)group : best;
-        structure->set_at[i] = best;
+    for (size_t i = 0; i < entry_count; i++) {
+        groups.of[2 * i % entry_count] = from->of[i];
+        groups.is_seen[2 * i % entry_count] = from->is_seen[i];
+    }
+    return groups;
+}
+
+/* Sets of so many ways, in the order of their entries. False: they are too many, or equal. */
+static bool number_sets(const struct groups *groups, uint32_t entry_count,
+                        struct pb_tlb_structure *structure)
+{
+    bool is_numbered[PB_TLB_UNEQUAL_MAX] = {false}, is_unequal = false;
+
+    structure->set_count = 0;
+    for (size_t i = 0; i < entry_count; i++) {
+        uint32_t ways = 0;
+
+        if (!groups->is_seen[i] || is_numbered[groups->of[i]])
+            continue;
+        if (structure->set_count == PB_LIST_MAX)
+            return false;
+        is_numbered[groups->of[i]] = true;
+        for (size_t k = i; k < entry_count; k++)
+            ways += groups->of[k] == groups->of[i] && groups->is_seen[k];
+        is_unequal |= structure->set_count > 0 && ways != structure->ways[0];
+        structure->ways[structure->set_count++] = ways;
+    }
+    return is_unequal && deal(structure);
+}
+
+/* Entries of which no cause was seen, as one set more: where that gains most. */
+static void add_unseen(struct scorer *scorer, struct pb_tlb_structure *structure, uint32_t ways)
+{
+    const struct pb_tlb_structure from = *structure;
+
+    for (size_t at = 0; at <= from.set_count && ways > 0 && from.set_count < PB_LIST_MAX; at++) {
+        struct pb_tlb_structure next = from;
+
+        memmove(&next.ways[at + 1], &next.ways[at], (from.set_count - at) * sizeof(next.ways[0]));
+        next.ways[at] = ways;
+        next.set_count++;
+        next.gain = deal(&next) ? sum_unequal(scorer, &next) : -INFINITY;
+        *structure = next.gain > structure->gain + SAME_GAIN ? next : *structure;
     }
 }
 
-/* Spikes may show an entry with another set than its own: the best moves to others are made. */
-static void move_entries(struct scorer *scorer, struct pb_tlb_structure *structure)
+/* Ways of one set more, of another less, or both, as long as that gains more. */
+static void climb_moves(struct scorer *scorer, struct pb_tlb_structure *structure)
 {
     bool is_better = true;
 
     while (is_better && structure->entry_count * structure->set_count <= PB_TLB_MOVES_MAX) {
-        double gains[PB_LIST_MAX];
         struct pb_tlb_structure best = *structure;
 
-        best.gain = structure->gain = sum_sets(scorer, structure, gains);
-        for (size_t i = 0; i < structure->entry_count; i++) {
-            size_t from = structure->set_at[i];
-
-            for (size_t set = 0; set < structure->set_count; set++) {
+        for (size_t less = 0; less <= structure->set_count; less++) {
+            for (size_t more = 0; more <= structure->set_count; more++) {
                 struct pb_tlb_structure next = *structure;
 
-                next.set_at[i] = (uint8_t)set;
-                if (set != from)
-                    keep_better(scorer, &next, from, set, gains, &best);
+                if (less == more || !pb_tlb_move_ways(&next, less, more, 1))
+                    continue;
+                next.gain = sum_unequal(scorer, &next);
+                best = next.gain > best.gain + SAME_GAIN ? next : best;
             }
         }
         is_better = best.gain > structure->gain;
@@ -978,37 +893,37 @@ static void move_entries(struct scorer *scorer, struct pb_tlb_structure *structu
 /*
  * Sets of unequal ways, as of Fermi's to Maxwell's second TLBs (M16 4.4): entries are dealt to the
  * sets so that as many in a row as the level holds fill all of them. With each page beyond, the set
- * that it belongs to begins to miss, as many pages as it has ways: groups of pages are joined while
- * enough of them were seen to share a set, since a spike may show a page with another set.
+ * that it belongs to begins to miss, as many pages as it has ways. Of entries half as large that
+ * are odd in number, strides of the whole come to all, too.
  */
-static void score_unequal(struct scorer *scorer, uint32_t entry_count)
+static void score_unequal(struct scorer *scorer, uint32_t entry_count, uint64_t least_bytes)
 {
-    struct pb_tlb_structure structure = {.coverage_bytes = scorer->units.coverage_bytes,
-                                         .entry_count = entry_count};
-    double gains[PB_LIST_MAX];
-    uint32_t sizes[PB_TLB_UNEQUAL_MAX];
-    size_t a, b;
+    const struct pb_tlb_ranking *ranking = scorer->ranking;
+    const uint64_t whole_bytes = scorer->units.coverage_bytes;
+    struct groups groups;
+    bool again = entry_count >= 2 && entry_count < PB_TLB_UNEQUAL_MAX;
 
-    if (entry_count < 2 || entry_count >= PB_TLB_UNEQUAL_MAX)
-        return;
-    count_links(scorer, entry_count);
-    for (size_t i = 0; i < entry_count; i++) {
-        structure.set_at[i] = (uint8_t)i;
-        sizes[i] = 1;
+    if (again)
+        group_entries(scorer, entry_count, &groups);
+    for (uint64_t bytes = whole_bytes; again && bytes >= least_bytes; bytes /= 2) {
+        struct pb_tlb_structure structure = {.coverage_bytes = bytes};
+
+        if (!number_sets(&groups, entry_count, &structure))
+            break;
+        list_all(scorer, bytes);
+        structure.gain = sum_unequal(scorer, &structure);
+        again = ranking->count == 0 ||
+                structure.gain >= PB_TLB_INDEX_SHARE * ranking->items[ranking->best].gain;
+        if (again) {
+            add_unseen(scorer, &structure, entry_count - structure.entry_count);
+            climb_moves(scorer, &structure);
+        }
+        add_hypothesis(scorer, &structure, 4.0 + (double)structure.set_count);
+        again &= entry_count % 2 != 0;
+        if (again)
+            groups = halve_entries(&groups, entry_count);
     }
-    while (find_linked(scorer, sizes, entry_count, &a, &b))
-        join(scorer, &structure, sizes, a, b);
-    reassign(scorer, &structure);
-    if (!number_sets(&structure))
-        return;
-    find_rests(scorer, entry_count);
-    structure.gain = sum_sets(scorer, &structure, gains);
-    if (scorer->ranking->count == 0 ||
-        structure.gain >= PB_TLB_INDEX_SHARE * scorer->ranking->items[scorer->ranking->best].gain) {
-        move_entries(scorer, &structure);
-        merge_sets(scorer, &structure);
-    }
-    add_hypothesis(scorer, &structure, 4.0 + (double)structure.set_count);
+    list_all(scorer, whole_bytes);
 }
 
 /*
@@ -1057,7 +972,6 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     scorer->units.items = pb_room_array(room, scans->count, sizeof(struct unit *));
     PB_ROOM_ARRAY(room, scorer->units.apart_bytes, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.in_one, scans->count);
-    PB_ROOM_ARRAY(room, scorer->units.rests, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.count, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.are_in_order, scans->count);
     PB_ROOM_ARRAY(room, scorer->clear_onsets, scans->count);
@@ -1070,7 +984,6 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
         PB_ROOM_ARRAY(room, scorer->units.items[s], scan->page_count);
         PB_ROOM_ARRAY(room, scorer->units.in_one[s].items, scan->chase_count + 1);
         scorer->units.apart_bytes[s] = least_apart(scan);
-        PB_ROOM_ARRAY(room, scorer->units.rests[s], scan->page_count + 1);
         PB_ROOM_ARRAY(room, scorer->clear_onsets[s], scan->place_count + 1);
     }
     PB_ROOM_ARRAY(room, scorer->ordered, pages + 1);
@@ -1083,7 +996,7 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     PB_ROOM_ARRAY(room, scorer->turn, (size_t)1 << PB_TLB_PARITIES_MAX);
     PB_ROOM_ARRAY(room, scorer->by_ways, WAYS_MAX + 1);
     PB_ROOM_ARRAY(room, scorer->differences, places + 1);
-    PB_ROOM_ARRAY(room, scorer->links, (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
+    PB_ROOM_ARRAY(room, scorer->causes, (size_t)PB_TLB_UNEQUAL_MAX * PB_TLB_UNEQUAL_MAX);
     return pb_room_status(room, err);
 }
 
@@ -1355,25 +1268,6 @@ static void score_divisors(struct scorer *scorer, uint32_t entry_count)
                         least_likely(scorer->ranking));
 }
 
-/* Entries of half the size are in other sets of the same ways by long strides: are they likelier?
- */
-static void score_smaller_unequal(struct scorer *scorer)
-{
-    const struct pb_tlb_ranking *ranking = scorer->ranking;
-    size_t before = SIZE_MAX;
-
-    while (ranking->count > 0 && ranking->best != before &&
-           !ranking->items[ranking->best].is_equal &&
-           ranking->items[ranking->best].coverage_bytes / 2 >= least_coverage(scorer->evidence)) {
-        const struct pb_tlb_structure *best = &ranking->items[ranking->best];
-        uint32_t entry_count = best->entry_count;
-
-        before = ranking->best;
-        list_all(scorer, best->coverage_bytes / 2);
-        score_unequal(scorer, entry_count);
-    }
-}
-
 /*
  * One set of every coverage; then sets of the best ones, or where one set explains all, of that one
  * alone: they may explain it as well.
@@ -1407,14 +1301,13 @@ static void score_all(struct scorer *scorer, double bound, double to_beat, bool 
         for (uint32_t entries = most;
              entries > 0 && entries >= least && entries + PB_TLB_TOTALS_MAX > most; entries--) {
             score_divisors(scorer, entries);
-            score_unequal(scorer, entries);
+            score_unequal(scorer, entries, least_coverage(scorer->evidence));
         }
         if (!is_explained(scorer))
             score_parities(scorer, bound);
         if (is_explained(scorer))
             break;
     }
-    score_smaller_unequal(scorer);
     score_smaller(scorer);
     score_even(scorer);
     find_all_open_bits(scorer);

@@ -34,7 +34,7 @@ struct pb_tlb_structure {
     uint64_t resolved;    /* bits of entry numbers of which the chases tell whether they matter */
     uint64_t open;        /* bits that may belong to parities as well */
     bool is_guessed;      /* other parities predict as much */
-    uint32_t entry_count; /* or where sets have unequal ways, set_at[its rest by these] */
+    uint32_t entry_count; /* or where sets have unequal ways, set_at[its rest by these]: dealt */
     uint8_t set_at[PB_TLB_UNEQUAL_MAX];
     enum pb_tlb_victims victims; /* not LRU: is_equal */
     bool is_equal;               /* all sets have ways[0] */
@@ -117,9 +117,6 @@ bool pb_tlb_deal(struct pb_tlb_structure *structure);
  * none, or too many.
  */
 bool pb_tlb_move_ways(struct pb_tlb_structure *structure, size_t less, size_t more, uint32_t ways);
-
-/* How many entries are in another set than if they came to the sets in turn, past full ones. */
-size_t pb_tlb_count_undealt(const struct pb_tlb_structure *structure);
 
 /*
  * Entries that cover less than those of the level before hit or miss with these, so that no chase
