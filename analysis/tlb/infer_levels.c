@@ -549,22 +549,21 @@ static enum pb_status adopt_best(struct search *search, struct pb_error *err)
     return pb_tlb_adopt_all(search->evidence, list, search->now.count, err);
 }
 
-/* About how likely the likeliest level of one set is with each step, by a part of the places; the
- * most of these. */
-static enum pb_status estimate_scores(struct pb_tlb_evidence *evidence,
-                                      struct pb_tlb_ranking *scratch, double *scores_out,
-                                      double *most_out, struct pb_error *err)
+/* The step with which a level of one set is the likeliest, by a part of the places. 0: none is. */
+static enum pb_status choose_step(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *scratch,
+                                  double *cycles_out, struct pb_error *err)
 {
+    double most = 0.0;
     enum pb_status status = PB_OK;
 
+    *cycles_out = 0.0;
     evidence->every = PB_TLB_PLACES_APART;
     for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
-        status =
-            pb_tlb_rank(evidence, evidence->step_cycles[i],
-                        (*most_out - PB_TLB_HOPELESS) / PB_TLB_PLACES_APART, true, scratch, err);
-        scores_out[i] = PB_TLB_PLACES_APART * score_of(scratch);
-        if (scratch->count > 0)
-            *most_out = fmax(*most_out, scores_out[i]);
+        status = pb_tlb_rank(evidence, evidence->step_cycles[i], most, true, scratch, err);
+        if (status != PB_OK || score_of(scratch) <= most)
+            continue;
+        most = score_of(scratch);
+        *cycles_out = evidence->step_cycles[i];
     }
     evidence->every = 1;
     evidence->weighed_cycles = NAN;
@@ -578,28 +577,21 @@ static enum pb_status estimate_scores(struct pb_tlb_evidence *evidence,
 static enum pb_status find_step(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *scratch,
                                 double *cycles_out, struct pb_error *err)
 {
-    struct pb_tlb_structure best = {.score = 0.0};
     struct pb_estimate penalty = {0.0, 0.0, 0.0};
-    double scores[PB_TLB_STEPS_MAX] = {0.0}, most = 0.0;
     enum pb_status status;
 
     pb_tlb_propose_steps(evidence);
-    status = estimate_scores(evidence, scratch, scores, &most, err);
-    for (size_t i = 0; i < evidence->step_count && status == PB_OK; i++) {
-        if (scores[i] < most - PB_TLB_HOPELESS)
-            continue;
-        status = pb_tlb_rank(evidence, evidence->step_cycles[i], best.score, true, scratch, err);
-        if (status != PB_OK || score_of(scratch) <= best.score)
-            continue;
-        best = scratch->items[choose(scratch)];
-        penalty.value = evidence->step_cycles[i];
+    status = choose_step(evidence, scratch, &penalty.value, err);
+    if (status == PB_OK && penalty.value > 0.0)
+        status = pb_tlb_rank(evidence, penalty.value, 0.0, true, scratch, err);
+    if (status != PB_OK || penalty.value == 0.0 || scratch->count == 0) {
+        *cycles_out = 0.0;
+        return status;
     }
-    if (status == PB_OK && best.score > 0.0) {
-        status = pb_tlb_adopt(evidence, &best, penalty.value, NULL, err);
-        if (status == PB_OK) {
-            status = measure_penalty(evidence, evidence->position, &penalty, err);
-            pb_tlb_drop(evidence);
-        }
+    status = pb_tlb_adopt(evidence, &scratch->items[choose(scratch)], penalty.value, NULL, err);
+    if (status == PB_OK) {
+        status = measure_penalty(evidence, evidence->position, &penalty, err);
+        pb_tlb_drop(evidence);
     }
     *cycles_out = round(penalty.value);
     return status;
