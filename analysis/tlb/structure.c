@@ -659,7 +659,7 @@ static double coarsen(struct scorer *scorer, struct pb_tlb_structure index, doub
     const struct pb_tlb_ranking *ranking = scorer->ranking;
     double gain = score_index(scorer, &index, -INFINITY), most = gain, next;
 
-    if (gain < PB_TLB_COVERAGE_SHARE * bound ||
+    if (gain < PB_TLB_LEVEL_SHARE * bound ||
         (ranking->count > 0 && gain < PB_TLB_INDEX_SHARE * ranking->items[ranking->best].gain))
         return gain;
     while (index.mask_count > 1) {
