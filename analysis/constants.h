@@ -123,12 +123,10 @@
 
 /*
  * Sets of unequal ways: so many numbers of entries are tried, those of which most chases in a row
- * speak; ways are moved between sets where entries times sets are at most so many. They bound the
- * time only: random devices 4000000 to 4000059 and 4910000 to 4910079 have the same results with
- * two to four times each.
+ * speak. It bounds the time only: random devices 4000000 to 4000059 and 4910000 to 4910079 had the
+ * same results with two to four times as many.
  */
 #define PB_TLB_TOTALS_MAX 8
-#define PB_TLB_MOVES_MAX  512
 
 /*
  * Policies by replay. To be stated one must lead every other one by so many accesses, since those

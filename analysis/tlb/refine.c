@@ -646,58 +646,57 @@ static bool change_parities(struct climb *climb, size_t at)
     return better;
 }
 
-/* Ways of one set more, of another less, or both, as long as that is better. */
-static void climb_moves(struct climb *climb, size_t at)
+/* Makes those before one the known levels, so that others are proposed at its place. */
+static bool look_behind(struct climb *climb, size_t at)
 {
-    const size_t sets = climb->best.items[at].structure.set_count, pairs = (sets + 1) * (sets + 1);
-    size_t since = 0;
+    if (climb->status == PB_OK)
+        climb->status = pb_tlb_adopt_all(climb->evidence, climb->best.items, at, climb->err);
+    climb->evidence->position = at;
+    if (climb->status == PB_OK)
+        pb_tlb_propose_steps(climb->evidence);
+    return climb->status == PB_OK;
+}
 
-    for (size_t k = 0; since < 2 * pairs; k = (k + 1) % (2 * pairs)) {
-        size_t less = k / 2 / (sets + 1), more = k / 2 % (sets + 1);
-        bool again = less != more;
-
-        since++;
-        while (again) {
-            struct pb_tlb_level level = climb->best.items[at];
-
-            climb->left = PB_TLB_TRIALS;
-            again = pb_tlb_move_ways(&level.structure, less, more, 1 + k % 2) &&
-                    try_level(climb, at, level);
-            since = again ? 0 : since;
-        }
-    }
+static void look_at_all(struct climb *climb)
+{
+    if (climb->status == PB_OK)
+        climb->status =
+            pb_tlb_adopt_all(climb->evidence, climb->found.items, climb->found.count, climb->err);
 }
 
 /*
  * Where loads miss otherwise than predicted, unequal sets that entries come to in turn, past those
- * that are full: from equal ones on, one set from few. By all chases, since few leave the order
- * open in which sets overflow.
+ * that are full: from equal ones on, one set from few.
  */
 static bool move_ways(struct climb *climb, size_t at)
 {
-    const struct pb_tlb_structure from = climb->best.items[at].structure;
-    size_t least = from.set_count > 1 ? from.set_count : 2;
-    size_t most = from.set_count > 1 ? from.set_count : SETS_OF_ONE;
+    const struct pb_tlb_level from = climb->best.items[at];
+    const struct pb_tlb_structure *equal = &from.structure;
+    size_t least = equal->set_count > 1 ? equal->set_count : 2, count = 0;
+    size_t most = equal->set_count > 1 ? equal->set_count : SETS_OF_ONE;
+    struct pb_tlb_level moved[SETS_OF_ONE];
     bool better = false;
 
-    if (from.victims != PB_TLB_LRU || from.mask_count > 0 || from.set_count > PB_TLB_SETS_IN_TURN ||
-        fits(climb, at))
+    if (equal->victims != PB_TLB_LRU || equal->mask_count > 0 ||
+        equal->set_count > PB_TLB_SETS_IN_TURN || fits(climb, at) || !look_behind(climb, at))
         return false;
-    for (size_t sets = least; sets <= most; sets++) {
-        struct climb other = *climb;
-        struct pb_tlb_levels levels = climb->best;
-        struct pb_tlb_structure *structure = &levels.items[at].structure;
+    for (size_t sets = least; sets <= most && climb->status == PB_OK; sets++) {
+        struct pb_tlb_structure *structure = &moved[count].structure;
 
-        *structure = from;
+        moved[count] = from;
         structure->set_count = sets;
-        if (from.set_count == 1)
-            structure->ways[0] = (uint32_t)((from.ways[0] + sets - 1) / sets);
+        if (equal->set_count == 1)
+            structure->ways[0] = (uint32_t)((equal->ways[0] + sets - 1) / sets);
         if (!pb_tlb_deal(structure))
             continue;
-        start(&other, climb->effort, PB_TLB_TRIALS, &levels);
-        climb_moves(&other, at);
-        better |= take_better(climb, &other);
+        climb->status =
+            pb_tlb_climb_unequal(climb->evidence, from.penalty_cycles, structure, climb->err);
+        count++;
     }
+    look_at_all(climb);
+    climb->left += count;
+    for (size_t i = 0; i < count; i++)
+        better |= try_level(climb, at, moved[i]);
     return better;
 }
 
@@ -796,24 +795,16 @@ static bool is_as_found(const struct climb *climb, size_t at)
 /* What a level may be behind others than those that it was found behind: proposed anew. */
 static void propose_again(struct climb *climb, size_t at)
 {
-    struct pb_tlb_evidence *evidence = climb->evidence;
     double cycles = climb->best.items[at].penalty_cycles;
     struct pb_tlb_ranking ranking;
     size_t same = 0;
 
     while (same < at && is_as_found(climb, same))
         same++;
-    if (same == at || climb->status != PB_OK)
+    if (same == at || !look_behind(climb, at))
         return;
-    climb->status = pb_tlb_adopt_all(evidence, climb->best.items, at, climb->err);
-    evidence->position = at;
-    if (climb->status == PB_OK) {
-        pb_tlb_propose_steps(evidence);
-        climb->status = pb_tlb_rank(evidence, cycles, 0.0, false, &ranking, climb->err);
-    }
-    if (climb->status == PB_OK)
-        climb->status =
-            pb_tlb_adopt_all(evidence, climb->found.items, climb->found.count, climb->err);
+    climb->status = pb_tlb_rank(climb->evidence, cycles, 0.0, false, &ranking, climb->err);
+    look_at_all(climb);
     for (size_t i = 0; climb->status == PB_OK && i < ranking.count; i++)
         try_level(climb, at, (struct pb_tlb_level){ranking.items[i], cycles});
 }

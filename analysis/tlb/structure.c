@@ -740,19 +740,25 @@ static void score_parities(struct scorer *scorer, double bound)
     }
 }
 
-/* What unequal sets gain in all scans. */
-static double sum_unequal(struct scorer *scorer, const struct pb_tlb_structure *structure)
+/* Do unequal sets gain more in all scans than a structure? Then they are that. */
+static bool is_better_unequal(struct scorer *scorer, struct pb_tlb_structure *other,
+                              struct pb_tlb_structure *best)
 {
-    double sum = 0.0;
+    double left = scorer->evidence->bound, least = best->gain + SAME_GAIN;
 
-    for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
-        const struct unit *ordered = order_units(scorer, structure, s);
+    other->gain = 0.0;
+    for (size_t s = 0; s < scorer->evidence->scans->count && other->gain + left > least; s++) {
+        const struct unit *ordered = order_units(scorer, other, s);
 
-        for (size_t set = 0; set < structure->set_count; set++)
-            sum += sum_own(scorer, s, ordered + scorer->begin[set],
-                           scorer->begin[set + 1] - scorer->begin[set], structure->ways[set]);
+        for (size_t set = 0; set < other->set_count; set++)
+            other->gain += sum_own(scorer, s, ordered + scorer->begin[set],
+                                   scorer->begin[set + 1] - scorer->begin[set], other->ways[set]);
+        left -= scorer->evidence->scan_bounds[s];
     }
-    return sum;
+    if (!(other->gain + left > least))
+        return false;
+    *best = *other;
+    return true;
 }
 
 /* The longest stride that comes to every entry. */
@@ -862,31 +868,24 @@ static void add_unseen(struct scorer *scorer, struct pb_tlb_structure *structure
         memmove(&next.ways[at + 1], &next.ways[at], (from.set_count - at) * sizeof(next.ways[0]));
         next.ways[at] = ways;
         next.set_count++;
-        next.gain = deal(&next) ? sum_unequal(scorer, &next) : -INFINITY;
-        *structure = next.gain > structure->gain + SAME_GAIN ? next : *structure;
+        if (deal(&next))
+            is_better_unequal(scorer, &next, structure);
     }
 }
 
 /* Ways of one set more, of another less, or both, as long as that gains more. */
 static void climb_moves(struct scorer *scorer, struct pb_tlb_structure *structure)
 {
-    bool is_better = true;
+    const size_t sets = structure->set_count, pairs = (sets + 1) * (sets + 1);
 
-    while (is_better && structure->entry_count * structure->set_count <= PB_TLB_MOVES_MAX) {
-        struct pb_tlb_structure best = *structure;
+    for (size_t k = 0, since = 0; since < 2 * pairs; k = (k + 1) % (2 * pairs)) {
+        struct pb_tlb_structure next = *structure;
+        size_t less = k / 2 / (sets + 1), more = k / 2 % (sets + 1);
 
-        for (size_t less = 0; less <= structure->set_count; less++) {
-            for (size_t more = 0; more <= structure->set_count; more++) {
-                struct pb_tlb_structure next = *structure;
-
-                if (less == more || !pb_tlb_move_ways(&next, less, more, 1))
-                    continue;
-                next.gain = sum_unequal(scorer, &next);
-                best = next.gain > best.gain + SAME_GAIN ? next : best;
-            }
-        }
-        is_better = best.gain > structure->gain;
-        *structure = best;
+        since++;
+        while (less != more && pb_tlb_move_ways(&next, less, more, 1 + k % 2) &&
+               is_better_unequal(scorer, &next, structure))
+            since = 0;
     }
 }
 
@@ -906,12 +905,14 @@ static void score_unequal(struct scorer *scorer, uint32_t entry_count, uint64_t 
     if (again)
         group_entries(scorer, entry_count, &groups);
     for (uint64_t bytes = whole_bytes; again && bytes >= least_bytes; bytes /= 2) {
-        struct pb_tlb_structure structure = {.coverage_bytes = bytes};
+        struct pb_tlb_structure structure = {.coverage_bytes = bytes}, guessed;
 
         if (!number_sets(&groups, entry_count, &structure))
             break;
         list_all(scorer, bytes);
-        structure.gain = sum_unequal(scorer, &structure);
+        guessed = structure;
+        structure.gain = -INFINITY;
+        is_better_unequal(scorer, &guessed, &structure);
         again = ranking->count == 0 ||
                 structure.gain >= PB_TLB_INDEX_SHARE * ranking->items[ranking->best].gain;
         if (again) {
@@ -1329,6 +1330,22 @@ enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycl
     status = open_scorer(&scorer, err);
     if (status == PB_OK)
         score_all(&scorer, bound, least, one_set);
+    pb_room_clear(&scorer.room);
+    return status;
+}
+
+enum pb_status pb_tlb_climb_unequal(struct pb_tlb_evidence *evidence, double penalty_cycles,
+                                    struct pb_tlb_structure *structure, struct pb_error *err)
+{
+    struct scorer scorer = {.evidence = evidence};
+    enum pb_status status = open_scorer(&scorer, err);
+
+    if (status == PB_OK) {
+        pb_tlb_weigh(evidence, penalty_cycles);
+        list_all(&scorer, structure->coverage_bytes);
+        structure->gain = -INFINITY;
+        climb_moves(&scorer, structure);
+    }
     pb_room_clear(&scorer.room);
     return status;
 }

@@ -67,6 +67,13 @@ struct pb_tlb_ranking {
 enum pb_status pb_tlb_rank(struct pb_tlb_evidence *evidence, double penalty_cycles, double least,
                            bool one_set, struct pb_tlb_ranking *ranking_out, struct pb_error *err);
 
+/*
+ * Makes unequal sets, at evidence->position, the likeliest that moving ways from one to another one
+ * by one leads to. PB_NO_MEMORY.
+ */
+enum pb_status pb_tlb_climb_unequal(struct pb_tlb_evidence *evidence, double penalty_cycles,
+                                    struct pb_tlb_structure *structure, struct pb_error *err);
+
 /* Places of which it is clear with which chase they begin to miss, and those predicted so. */
 struct pb_tlb_check {
     size_t seen, agreeing;
