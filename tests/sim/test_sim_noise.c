@@ -35,6 +35,38 @@ static void test_noise__jitter_is_even_and_spikes_are_rare(void **state)
     json_decref(root);
 }
 
+/* One load in a hundred, by bursts of 50 loads of which half have a spike of any length. */
+static void test_noise__spikes_come_in_bursts(void **state)
+{
+    enum { LOADS = 60000, BURST = 50 };
+    json_t *root = simtest_profile();
+    uint32_t *latency = malloc(LOADS * sizeof(*latency));
+    int spikes = 0, near = 0, last = -BURST, longest = 0;
+    struct pb_device *device;
+
+    (void)state;
+    assert_non_null(latency);
+    simtest_set(root, "noise",
+                "{\"jitter_cycles\": 0, \"spike_probability\": 0.01, \"spike_cycles\": 300, "
+                "\"burst_loads\": 50}");
+    device = simtest_open(root, NULL);
+    simtest_trace(device, PB_PATH_GLOBAL_CA, 4, 128, 4, LOADS, latency);
+    for (int i = 0; i < LOADS; i++) {
+        if (latency[i] == 30)
+            continue;
+        longest = (int)latency[i] - 30 > longest ? (int)latency[i] - 30 : longest;
+        near += i - last < BURST;
+        last = i;
+        spikes++;
+    }
+    assert_in_range(spikes, 300, 900); /* of 24 bursts on average */
+    assert_true(10 * near >= 9 * spikes);
+    assert_in_range(longest, 250, 300);
+    free(latency);
+    device->ops->close(device);
+    json_decref(root);
+}
+
 static void test_noise__leaves_passes_alone(void **state)
 {
     json_t *root = simtest_profile();
@@ -134,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_noise__jitter_is_even_and_spikes_are_rare),
+        cmocka_unit_test(test_noise__spikes_come_in_bursts),
         cmocka_unit_test(test_noise__leaves_passes_alone),
         cmocka_unit_test(test_noise__repeats_with_the_seed_and_differs_otherwise),
         cmocka_unit_test(test_spread__moves_l2_and_dram_but_not_l1),

@@ -92,13 +92,15 @@ static void read_mshr(struct pb_json_reader *reader, const struct pb_json *root,
 static void read_noise(struct pb_json_reader *reader, const struct pb_json *root,
                        struct pb_sim_noise_spec *noise)
 {
-    static const char *const keys[] = {"jitter_cycles", "spike_probability", "spike_cycles", NULL};
+    static const char *const keys[] = {"jitter_cycles", "spike_probability", "spike_cycles",
+                                       "burst_loads", NULL};
     struct pb_json at = pb_json_read_member(reader, root, "noise");
 
     pb_json_read_only(reader, &at, keys);
     noise->jitter_cycles = (uint32_t)pb_json_read_integer(reader, &at, "jitter_cycles", 0, 100000);
     noise->spike_probability = pb_json_read_number(reader, &at, "spike_probability", 0, 1);
     noise->spike_cycles = (uint32_t)pb_json_read_integer(reader, &at, "spike_cycles", 0, 10000000);
+    pb_json_read_integer_or(reader, &at, "burst_loads", 0, 1 << 20, &noise->burst_loads);
 }
 
 /* "3.5" is 35. */

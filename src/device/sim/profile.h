@@ -181,6 +181,7 @@ struct pb_sim_noise_spec {
     uint32_t jitter_cycles;
     double spike_probability;
     uint32_t spike_cycles;
+    uint32_t burst_loads; /* 0: each spike by itself; else spikes come in bursts of so many loads */
 };
 
 struct pb_sim_profile {

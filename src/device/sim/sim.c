@@ -223,6 +223,7 @@ static enum pb_status sim_begin_test(struct pb_device *base, const char *test, b
     while (pb_sim_faults_strike(&device->faults, PB_SIM_FAULT_HANG, test))
         pause();
     pb_sim_random_seed(&device->random, device->seed, device->host, device->slot, test);
+    device->burst_left = 0;
     return pb_sim_device_check(device, err);
 }
 

@@ -34,6 +34,7 @@ struct pb_sim_device {
     struct pb_sim_memory *memory;
     struct pb_sim_clock clock;
     struct pb_sim_random random; /* of the current test */
+    uint32_t burst_left;         /* loads of a burst of spikes */
     char host[PB_KEY_LENGTH];
     int64_t slot;
     struct pb_device_entry *node; /* base.node, owned */

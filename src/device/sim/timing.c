@@ -74,6 +74,28 @@ static uint32_t whole_cycles(struct pb_sim_random *random, double cycles)
     return (uint32_t)whole + (up ? 1 : 0);
 }
 
+/*
+ * What a spike adds, or 0. In a burst, as another's traffic makes it, every second load has one on
+ * average, of any length up to the whole; bursts begin as often as makes spikes as rare as asked.
+ */
+static uint32_t spike_of(struct pb_sim_device *device)
+{
+    const struct pb_sim_noise_spec *noise = &device->profile->noise;
+    struct pb_sim_random *random = &device->random;
+
+    if (noise->spike_probability <= 0.0)
+        return 0;
+    if (noise->burst_loads == 0)
+        return pb_sim_random_unit(random) < noise->spike_probability ? noise->spike_cycles : 0;
+    if (device->burst_left == 0 &&
+        pb_sim_random_unit(random) < 2.0 * noise->spike_probability / noise->burst_loads)
+        device->burst_left = noise->burst_loads;
+    if (device->burst_left == 0)
+        return 0;
+    device->burst_left--;
+    return pb_sim_random_below(random, 2) * pb_sim_random_below(random, noise->spike_cycles + 1);
+}
+
 uint32_t pb_sim_device_stamped(struct pb_sim_device *device, double cycles)
 {
     const struct pb_sim_noise_spec *noise = &device->profile->noise;
@@ -82,10 +104,7 @@ uint32_t pb_sim_device_stamped(struct pb_sim_device *device, double cycles)
 
     if (noise->jitter_cycles > 0)
         stamped += pb_sim_random_below(&device->random, noise->jitter_cycles + 1);
-    if (noise->spike_probability > 0.0 &&
-        pb_sim_random_unit(&device->random) < noise->spike_probability)
-        stamped += noise->spike_cycles;
-    return stamped;
+    return stamped + spike_of(device);
 }
 
 double pb_sim_device_tail(struct pb_sim_device *device)

@@ -244,6 +244,14 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
                                     .theoretical_bytes_per_s = 2.5e11};
     uint64_t state = seed * 0x2545f4914f6cdd1du + 1;
 
+    if (seed >= BLIND_BUSY_FIRST) {
+        blind_draw_broad(seed, profile_out);
+        blind_parallel_draw(profile_out);
+        profile_out->spike_probability = (double)ONE_OF(&state, 1, 5, 20, 50) * 1e-3;
+        profile_out->spike_cycles = (uint32_t)ONE_OF(&state, 30, 100, 400, 2000);
+        profile_out->burst_loads = (uint32_t)ONE_OF(&state, 8, 40, 200, 1000);
+        return;
+    }
     if (seed >= BLIND_SLICED_FIRST) {
         blind_draw_broad(seed, profile_out);
         blind_parallel_draw(profile_out);
@@ -369,12 +377,13 @@ static void write_rest(FILE *file, const struct blind_profile *profile)
             "{\"2\": %u, \"4\": %u, \"8\": %u, \"16\": %u, \"32\": %u}},\n"
             " \"mshr\": {\"per_sm\": %u, \"per_warp\": %u},\n"
             " \"noise\": {\"jitter_cycles\": %u, \"spike_probability\": %g, "
-            "\"spike_cycles\": %u}}\n",
+            "\"spike_cycles\": %u, \"burst_loads\": %u}}\n",
             profile->dram_cycles, profile->bandwidth_bytes_per_s, profile->theoretical_bytes_per_s,
             (unsigned long long)shared_bytes, blind_banks(profile), profile->bank_bytes,
             profile->shared_cycles, blind_shared_peak(profile), conflict[0], conflict[1],
             conflict[2], conflict[3], conflict[4], profile->per_sm, profile->per_warp,
-            profile->jitter_cycles, profile->spike_probability, profile->spike_cycles);
+            profile->jitter_cycles, profile->spike_probability, profile->spike_cycles,
+            profile->burst_loads);
 }
 
 uint32_t blind_cluster_max(const struct blind_profile *profile)

@@ -111,6 +111,7 @@ struct blind_profile {
     uint32_t bank_bytes, shared_cycles, conflict_cycles[BLIND_CONFLICTS]; /* 2, 4, 8, 16, 32 ways */
     uint32_t per_warp, per_sm;
     uint32_t jitter_cycles, spike_cycles;
+    uint32_t burst_loads; /* 0: spikes come by themselves */
     double spike_probability;
     struct blind_parallel parallel;
     uint32_t tpc_sms; /* 0: 2, as by default */
@@ -174,6 +175,9 @@ enum { BLIND_EXTREME_FIRST = 60000000 };
 
 /* And from here on as broad.c draws them, with lines of L2 that are up to 96 cycles apart. */
 enum { BLIND_SLICED_FIRST = 70000000 };
+
+/* And from here on as broad.c draws them, with spikes in bursts, as others' traffic makes them. */
+enum { BLIND_BUSY_FIRST = 80000000 };
 
 /* Of a set of the cache. */
 uint32_t blind_ways(const struct blind_cache *cache, uint32_t set);
