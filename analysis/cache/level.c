@@ -153,13 +153,32 @@ static bool are_misses_slower(const struct pb_cache_level *level, const struct p
     return pb_tally_surprise(&slower, &outliers) <= PB_MISSES_BY_CHANCE;
 }
 
-/* Adds what a sample shows of misses; false when it shows none. */
+/*
+ * Is what lies between hits and known misses noise of the hits? That begins where they end, however
+ * little there is of it, where misses of a kind leave a gap.
+ */
+static bool joins_hits(const struct pb_sample *sample, double hit_most, double miss_least)
+{
+    double least = INFINITY, most = -INFINITY;
+
+    for (size_t i = 0; i < sample->count; i++) {
+        if (sample->values[i] <= hit_most || sample->values[i] >= miss_least)
+            continue;
+        least = fmin(least, sample->values[i]);
+        most = fmax(most, sample->values[i]);
+    }
+    return least - hit_most < (1.0 - PB_MOST) * (most - least) + PB_ALIKE_CYCLES;
+}
+
+/* Adds what a sample shows of misses; false when it shows none, or noise beside known ones. */
 static bool add_class(struct pb_cache_level *level, const struct pb_sample *sample)
 {
     struct pb_classes classes;
     double most = INFINITY;
 
     if (pb_classes_find(&level->hits, sample, &classes, NULL) != PB_OK)
+        return false;
+    if (level->classified && joins_hits(sample, classes.hit.high, level->classes.miss.low))
         return false;
     if (level->classified) {
         if (!are_misses_slower(level, sample))
