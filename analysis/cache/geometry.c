@@ -174,31 +174,59 @@ static void find_background(struct pb_cache_chases *chases)
                 chases, chases->missing[chases->items[i].first_missing + k]);
 }
 
-enum pb_status pb_cache_chases_read(const struct pb_cache_level *levels, size_t count,
-                                    struct pb_cache_chases *chases, struct pb_error *err)
+/* Reads the chases, but for those in which noise makes far more misses than at this rate. */
+static void add_chases(const struct pb_cache_level *levels, size_t count, double noise_rate,
+                       struct pb_cache_chases *chases)
 {
     size_t used = 0;
-    enum pb_status status = allocate(levels, count, chases, err);
 
-    for (size_t i = 0; i < count && status == PB_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct pb_pick pick = {levels[i].way->path, "traced", NULL};
         const struct pb_point *point;
         enum pb_chase_kind kind;
 
         for (size_t at = 0; (point = pb_point_next(levels[i].series, &pick, &at)) != NULL;) {
-            size_t accesses = pb_point_accesses(levels[i].series, point).count;
+            struct pb_accesses accesses = pb_point_accesses(levels[i].series, point);
+            double usual = noise_rate * (double)accesses.count;
 
-            if (!kind_of(point, accesses, &kind))
+            if (!kind_of(point, accesses.count, &kind) ||
+                pb_classes_expect_noise(&levels[i].classes, &accesses) >
+                    PB_FEW + usual + PB_SIGMAS * sqrt(usual))
                 continue;
             add_chase(&levels[i], point, kind, used, chases);
-            used += accesses;
+            used += accesses.count;
         }
     }
-    if (status == PB_OK) {
-        find_background(chases);
-        find_far_bits(chases);
+}
+
+/* How often hits look like misses in all chases, by access. */
+static double measure_noise(const struct pb_cache_level *levels, size_t count)
+{
+    double noise = 0.0, accesses = 1.0;
+
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < levels[i].series->point_count; k++) {
+            struct pb_accesses chase =
+                pb_point_accesses(levels[i].series, &levels[i].series->points[k]);
+
+            noise += pb_classes_expect_noise(&levels[i].classes, &chase);
+            accesses += (double)chase.count;
+        }
     }
-    return status;
+    return noise / accesses;
+}
+
+enum pb_status pb_cache_chases_read(const struct pb_cache_level *levels, size_t count,
+                                    struct pb_cache_chases *chases, struct pb_error *err)
+{
+    enum pb_status status = allocate(levels, count, chases, err);
+
+    if (status != PB_OK)
+        return status;
+    add_chases(levels, count, measure_noise(levels, count), chases);
+    find_background(chases);
+    find_far_bits(chases);
+    return PB_OK;
 }
 
 /* Lines, sectors and most sets are powers of two, and divisions would be most of the work. */

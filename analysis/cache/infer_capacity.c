@@ -95,6 +95,8 @@ static bool read_point(const struct cache *cache, const struct pb_point *point,
     if (cost > 0.0 && !pb_tally_exceeds(&sweep_out->tally, &cache->slow_hits))
         sweep_out->tally.misses = 0; /* slow hits, beside what the TLB costs */
     sweep_out->in_pieces = point->window < accesses.count;
+    sweep_out->noise_rate =
+        pb_classes_expect_noise(&classes, &accesses) / fmax(1.0, (double)accesses.count);
     sweep_out->coverage =
         fmin(1.0, (double)accesses.count / ceil(bytes / (double)point->stride_bytes));
     return accesses.count > 0;
@@ -360,10 +362,16 @@ static enum pb_status infer_misses(const struct pb_case *at, struct cache *cache
         return status;
     if (isfinite(cache->level.miss_most))
         cache->miss.cycles.high = fmax(cache->miss.cycles.high, cache->level.miss_most);
-    pb_latency_state(
-        &cache->miss, NAN,
-        isfinite(cache->level.miss_most) ? "loads past it, which the next cache answers" : "misses",
-        pb_case_answer(at, "miss_latency_cycles"), NULL);
+    if (cache->miss.accesses < PB_FEW)
+        pb_parameter_set_none(pb_case_answer(at, "miss_latency_cycles"),
+                              "too few observations: of loads that were to miss %zu seem to",
+                              cache->miss.accesses);
+    else
+        pb_latency_state(&cache->miss, NAN,
+                         isfinite(cache->level.miss_most)
+                             ? "loads past it, which the next cache answers"
+                             : "misses",
+                         pb_case_answer(at, "miss_latency_cycles"), NULL);
     return infer_size(at, cache, err);
 }
 

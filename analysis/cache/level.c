@@ -155,19 +155,22 @@ static bool are_misses_slower(const struct pb_cache_level *level, const struct p
 
 /*
  * Is what lies between hits and known misses noise of the hits? That begins where they end, however
- * little there is of it, where misses of a kind leave a gap.
+ * little there is of it, and most loads have none; misses of a kind leave a gap.
  */
 static bool joins_hits(const struct pb_sample *sample, double hit_most, double miss_least)
 {
     double least = INFINITY, most = -INFINITY;
+    size_t between = 0;
 
     for (size_t i = 0; i < sample->count; i++) {
         if (sample->values[i] <= hit_most || sample->values[i] >= miss_least)
             continue;
+        between++;
         least = fmin(least, sample->values[i]);
         most = fmax(most, sample->values[i]);
     }
-    return least - hit_most < (1.0 - PB_MOST) * (most - least) + PB_ALIKE_CYCLES;
+    return (double)between < PB_MOST * (double)sample->count &&
+           least - hit_most < (1.0 - PB_MOST) * (most - least) + PB_ALIKE_CYCLES;
 }
 
 /* Adds what a sample shows of misses; false when it shows none, or noise beside known ones. */

@@ -7,14 +7,18 @@
 #include "analysis/constants.h"
 #include "analysis/statistics/likelihood.h"
 
-/* Outliers by accesses over the reference and the points that fit. */
+/* Outliers by accesses over the reference and the points that fit, but for those of bursts. */
 static struct pb_tally tally_fitting(const struct pb_sweep_point *points, size_t fitting,
                                      const struct pb_sweep_model *model)
 {
     struct pb_tally sum = model->background;
 
     for (size_t i = 0; i < fitting; i++)
-        pb_tally_add(&sum, points[i].tally);
+        if ((double)points[i].tally.misses >
+            2.0 * points[i].noise_rate * (double)points[i].tally.accesses)
+            pb_tally_add(&sum, points[i].tally);
+        else
+            sum.accesses += points[i].tally.accesses;
     return sum;
 }
 

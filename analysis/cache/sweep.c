@@ -154,16 +154,31 @@ static double pass_overflows(const struct pb_sweep_point *point, const struct pb
            (too_few ? log(PB_POSSIBLE_SHARE) : 0.0);
 }
 
+/*
+ * Of outliers, by access: the rate, or where noise clearly has more in this trace than that, as in
+ * a burst, as many as it may be: there is no telling how many of its misses are any.
+ */
+static double own_rate(const struct pb_sweep_point *point, double rate)
+{
+    double accesses = (double)point->tally.accesses, expected = rate * accesses;
+    bool is_disturbed =
+        point->noise_rate * accesses > PB_FEW + expected + PB_SIGMAS * sqrt(expected);
+
+    return is_disturbed ? fmax(rate, fmin(2.0 * point->noise_rate, pb_sweep_share(point, NULL)))
+                        : rate;
+}
+
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
                               const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
                               double rate)
 {
     return pb_sweep_is_pass(point) ? pass_overflows(point, model, edge)
-                                   : trace_overflows(point, model, edge, rate);
+                                   : trace_overflows(point, model, edge, own_rate(point, rate));
 }
 
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                          double rate)
 {
-    return pb_sweep_is_pass(point) ? pass_fits(point, model) : trace_fits(point, rate);
+    return pb_sweep_is_pass(point) ? pass_fits(point, model)
+                                   : trace_fits(point, own_rate(point, rate));
 }

@@ -21,6 +21,7 @@ struct pb_sweep_point {
     struct pb_tally tally; /* of a trace; no accesses: it is a pass */
     double coverage;       /* share of a pass that the trace saw, at most 1 */
     bool in_pieces;        /* the trace was recorded in several runs (R16's windows) */
+    double noise_rate;     /* hits that look like misses, by access, as this trace has them */
     double pass_cycles;    /* average of a pass; NaN: it is a trace */
 };
 

@@ -180,6 +180,34 @@ struct pb_tally pb_classes_count(const struct pb_classes *classes,
     return tally;
 }
 
+double pb_classes_expect_noise(const struct pb_classes *classes, const struct pb_accesses *accesses)
+{
+    enum { QUARTERS = 4 };
+    double quarter = (classes->miss.low - classes->hit.high) / QUARTERS;
+    double most = classes->miss.low; /* that anything takes, and misses may */
+    size_t counts[QUARTERS] = {0};
+
+    if (quarter < 2.0)
+        return 0.0;
+    for (size_t i = 0; i < accesses->count; i++) {
+        double cycles = pb_access_cycles(accesses, i);
+        double way = (cycles - classes->hit.high) / quarter;
+
+        most = fmax(most, fmin(cycles, classes->miss.high));
+        if (way > 0.0 && way < QUARTERS)
+            counts[(size_t)way]++;
+    }
+    for (size_t i = 0; i < 2; i++) /* the second least comes second */
+        for (size_t k = QUARTERS - 1; k > i; k--)
+            if (counts[k] < counts[k - 1]) {
+                size_t more = counts[k - 1];
+
+                counts[k - 1] = counts[k];
+                counts[k] = more;
+            }
+    return (double)counts[1] * (most - classes->miss.low) / quarter;
+}
+
 struct pb_tally pb_classes_tally(const struct pb_classes *classes, const struct pb_sample *sample)
 {
     struct pb_tally tally = {sample->count, 0, 0};

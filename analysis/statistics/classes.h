@@ -63,6 +63,14 @@ struct pb_tally pb_classes_count(const struct pb_classes *classes,
 /* The same of latencies less overhead. */
 struct pb_tally pb_classes_tally(const struct pb_classes *classes, const struct pb_sample *sample);
 
+/*
+ * How many hits of a chase look like misses, by how many lie between: what a burst of noise adds is
+ * spread evenly, so the gap is looked at in quarters, of which another kind of loads fills one or
+ * two. 0: there is no gap.
+ */
+double pb_classes_expect_noise(const struct pb_classes *classes,
+                               const struct pb_accesses *accesses);
+
 /* Counts what is slower than `cycles` as misses, and all else as hits. */
 struct pb_tally pb_classes_slower(const struct pb_sample *sample, double cycles);
 

@@ -246,6 +246,7 @@ static double confidence_of(const struct pb_grouping *grouping, size_t count)
     return pb_votes_confidence(&votes);
 }
 
+/* An SM that is like no other may belong to any group: its profile was disturbed. */
 static void state_sizes(struct pb_parameter *answer, const size_t *groups, size_t count,
                         const struct pb_grouping *grouping)
 {
@@ -258,6 +259,8 @@ static void state_sizes(struct pb_parameter *answer, const size_t *groups, size_
         sizes[groups[i]].low++;
         sizes[groups[i]].high++;
     }
+    for (size_t i = 0; i < grouping->count; i++)
+        sizes[i].high += (double)grouping->outliers;
     pb_parameter_set_list(answer, sizes, grouping->count, confidence_of(grouping, count),
                           "profiles of %zu SMs by atomics, single linkage: gaps of %.1f cycles "
                           "between groups, of %.1f inside; %zu outliers",
