@@ -232,12 +232,37 @@ static void test_classes__misses_close_to_hits_are_none(void **state)
     pb_sample_clear(&hits);
 }
 
+/* Loads of 30 cycles, of which every second one of a burst takes up to 400 more. */
+static void test_classes__a_burst_tells_how_many_hits_look_like_misses(void **state)
+{
+    enum { LOADS = 2000, BURST = 800 };
+    static uint32_t latency[LOADS];
+    struct synthetic_noise noise = noise_of(0, 0.0);
+    struct pb_classes classes = {{28, 32}, {200, 300}};
+    struct pb_accesses chase = {.latency_cycles = latency, .count = LOADS};
+    double seen = 0.0;
+
+    (void)state;
+    for (size_t i = 0; i < LOADS; i++)
+        latency[i] = 30;
+    assert_float_equal(pb_classes_expect_noise(&classes, &chase), 0, 0);
+    for (size_t i = 0; i < BURST; i++) {
+        latency[i] += i % 2 == 0 ? (uint32_t)synthetic_random(&noise, 400) : 0;
+        seen += latency[i] >= 200 && latency[i] <= 300;
+    }
+    assert_float_equal(pb_classes_expect_noise(&classes, &chase), seen, 0.5 * seen);
+    for (size_t i = 0; i < LOADS; i++) /* hits that lack their translation are no burst */
+        latency[i] = i < BURST ? 120 : 30;
+    assert_float_equal(pb_classes_expect_noise(&classes, &chase), 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_latency__sharp_takes_the_lower_edge),
         cmocka_unit_test(test_latency__spread_takes_the_median_with_an_interval),
         cmocka_unit_test(test_classes__misses_close_to_hits_are_none),
+        cmocka_unit_test(test_classes__a_burst_tells_how_many_hits_look_like_misses),
         cmocka_unit_test(test_banks_ways__are_those_of_m16),
         cmocka_unit_test(test_banks_fit__distinguishes_shapes),
         cmocka_unit_test(test_banks_fit__rows_may_be_served_together),

@@ -102,6 +102,27 @@ static void test_onset__few_misses_are_enough_where_each_brings_in_many_lines(vo
     assert_true(onset.posterior > 0.9);
 }
 
+/* Bursts in every fifth chase, in which a tenth of the loads look like misses. */
+static void test_onset__bursts_do_not_move_it(void **state)
+{
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    sweep.model.outlier_rate = NAN; /* counted */
+    for (uint64_t lines = 1000; lines <= 1200; lines += 4) {
+        add_trace(&sweep, lines, lines <= 1100 ? 0 : 4 * (lines - 1100));
+        if (lines % 20 == 8) {
+            sweep.points[sweep.count - 1].tally.misses += lines / 10;
+            sweep.points[sweep.count - 1].noise_rate = 0.08;
+        }
+    }
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 1100 * LINE);
+    assert_true(onset.posterior > 0.9);
+}
+
 static void test_onset__a_disturbed_point_does_not_move_it(void **state)
 {
     struct pb_onset onset;
@@ -332,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_onset__misses_that_still_grow_bound_the_plateau),
         cmocka_unit_test(test_onset__a_single_miss_a_pass_is_enough),
         cmocka_unit_test(test_onset__few_misses_are_enough_where_each_brings_in_many_lines),
+        cmocka_unit_test(test_onset__bursts_do_not_move_it),
         cmocka_unit_test(test_onset__a_disturbed_point_does_not_move_it),
         cmocka_unit_test(test_onset__outliers_below_the_knee_are_no_misses),
         cmocka_unit_test(test_onset__passes_alone_give_the_step),

@@ -428,6 +428,10 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * what counts as a hit, so that misses were none: 41000129, 41000091. A second constant cache that
  * passes overflow softly, up to the largest: 60000037. A level that hides in lines which are slower
  * than any of the reference: 70000050.
+ *
+ * Spikes in bursts, as others' traffic makes them: loads of a burst as misses that a nearer cache
+ * answers (80000004, 80000012, 80000030), traces below an edge that a burst met (80000034), places
+ * of lines in one (80000025), and SMs that it kept from being like others (80000025).
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -600,6 +604,11 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {60000037, {"constant_l15."}},
         {70000050, {"tlb_"}},
         {21001001, {"l1.", "readonly.", "texture."}},
+        {80000004, {"l1.", "l2."}},
+        {80000012, {"l1.", "l2.", "texture."}},
+        {80000030, {"l1.", "l2.", "texture."}},
+        {80000034, {"l2."}},
+        {80000025, {"l2.", "sm."}},
     };
 
     (void)state;
