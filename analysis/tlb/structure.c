@@ -1157,16 +1157,17 @@ static void find_all_open_bits(struct scorer *scorer)
 /*
  * Entries of half the size may be as many as before, where the bit that tells them apart belongs to
  * no set, or is one more bit of a parity; or twice as many, in twice the sets. What is as likely is
- * halved in turn; of those with one more bit, which would be too many, only what is likelier.
+ * halved in turn; of those with one more bit, which would be too many, only what is likelier. *left
+ * bounds the time, where nothing tells any of them apart.
  */
 static void score_halves(struct scorer *scorer, const struct pb_tlb_structure *whole,
-                         uint64_t least_bytes)
+                         uint64_t least_bytes, size_t *left)
 {
     double parameters = (whole->gain - whole->score) / PB_TLB_PARAMETER_PRICE;
     enum { OF_NONE, OF_ITS_OWN, OF_THE_FIRST };
 
-    for (size_t parity = OF_NONE;
-         parity < OF_THE_FIRST + whole->mask_count && whole->coverage_bytes / 2 >= least_bytes;
+    for (size_t parity = OF_NONE; parity < OF_THE_FIRST + whole->mask_count &&
+                                  whole->coverage_bytes / 2 >= least_bytes && *left > 0;
          parity++) {
         struct pb_tlb_structure half = *whole;
 
@@ -1182,12 +1183,13 @@ static void score_halves(struct scorer *scorer, const struct pb_tlb_structure *w
             half.masks[half.mask_count++] = 1;
         if (parity >= OF_THE_FIRST)
             half.masks[parity - OF_THE_FIRST] |= 1;
+        --*left;
         list_all(scorer, half.coverage_bytes);
         sum_structure(scorer, &half, -INFINITY);
         half.gain = best_ways(scorer->by_ways, scorer->units.most, &half.ways[0], &half.ways_high);
         add_hypothesis(scorer, &half, parameters);
         if (half.gain >= whole->gain + (parity < OF_THE_FIRST ? -1.0 : 1.0) * PB_SAME_PREDICTION)
-            score_halves(scorer, &half, least_bytes);
+            score_halves(scorer, &half, least_bytes, left);
     }
 }
 
@@ -1200,12 +1202,13 @@ static void score_smaller(struct scorer *scorer)
     const struct pb_tlb_evidence *evidence = scorer->evidence;
     struct pb_tlb_structure best = scorer->ranking->items[scorer->ranking->best];
     uint64_t least = least_coverage(evidence);
+    size_t left = PB_TLB_TRIALS;
 
     if (scorer->ranking->count == 0 || !best.is_equal)
         return;
     if (evidence->position > 0 && evidence->known[evidence->position - 1].coverage_bytes > least)
         least = evidence->known[evidence->position - 1].coverage_bytes;
-    score_halves(scorer, &best, least);
+    score_halves(scorer, &best, least, &left);
 }
 
 /* Is every page looked up in every pass once it has begun to miss the levels before? */
