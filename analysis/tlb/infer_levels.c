@@ -806,6 +806,8 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->reach_confidence *= fits;
         status = measure_penalty(evidence, i, &level->penalty, err);
         bound_penalty(evidence, &level->penalty);
+        if (!level->is_explained) /* a step of several levels, or behind one, fits as badly */
+            level->penalty.low = fmin(level->penalty.low, evidence->noise.spread_cycles);
     }
     if (status == PB_OK)
         leave_out_caches(evidence, levels);
@@ -966,8 +968,10 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
         pb_parameter_set_none(answer(at, i, "page_bytes"),
                               "not observable: all pages covered by one entry hit together, so "
                               "that the page size does not appear in the timings");
-    pb_parameter_set_number(answer(at, i, "penalty_cycles"), level->penalty, level->explained,
-                            "M16 4.4: what a line takes longer where it misses this level");
+    pb_parameter_set_number(
+        answer(at, i, "penalty_cycles"), level->penalty, level->explained,
+        "M16 4.4: what a line takes longer where it misses this level%s",
+        level->is_explained ? "" : "; less where it is of several levels, since none explains it");
     for (size_t k = 0; k < sizeof(of_sets) / sizeof(of_sets[0]) && !level->is_explained; k++)
         pb_parameter_set_none(answer(at, i, of_sets[k]), "%s", no_policy);
     if (!level->is_explained) {
