@@ -143,6 +143,18 @@ static double weigh_place(const struct replay *replay, const struct pb_tlb_base 
 }
 
 /*
+ * Where lines take different times, so do those of page tables: may a load miss so many levels,
+ * whose step differs by no more than this part of it?
+ */
+static bool is_near_step(const struct replay *replay, double excess)
+{
+    for (size_t i = 1; i <= replay->prediction.count && !replay->evidence->is_uniform; i++)
+        if (fabs(excess - replay->steps[i]) <= PB_EXCEPTION * replay->steps[i])
+            return true;
+    return false;
+}
+
+/*
  * A load that no number of missed levels explains counts against the level before whose step it
  * lies, or against the last one.
  */
@@ -152,6 +164,8 @@ static bool is_outlier(struct replay *replay, size_t chase, double excess, const
     for (size_t i = 0; i <= replay->prediction.count; i++)
         if (density[i] > replay->least_density)
             return false;
+    if (is_near_step(replay, excess))
+        return true;
     for (size_t i = 0; i < replay->prediction.count; i++) {
         if (fits == NULL || excess < replay->steps[i] ||
             (i + 1 < replay->prediction.count && excess > replay->steps[i + 1]))
