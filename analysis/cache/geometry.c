@@ -174,8 +174,8 @@ static void find_background(struct pb_cache_chases *chases)
                 chases, chases->missing[chases->items[i].first_missing + k]);
 }
 
-/* Reads the chases, but for those in which noise makes far more misses than at this rate. */
-static void add_chases(const struct pb_cache_level *levels, size_t count, double noise_rate,
+/* Reads the chases, but for those in which noise makes far more misses than in all together. */
+static void add_chases(const struct pb_cache_level *levels, size_t count,
                        struct pb_cache_chases *chases)
 {
     size_t used = 0;
@@ -187,7 +187,7 @@ static void add_chases(const struct pb_cache_level *levels, size_t count, double
 
         for (size_t at = 0; (point = pb_point_next(levels[i].series, &pick, &at)) != NULL;) {
             struct pb_accesses accesses = pb_point_accesses(levels[i].series, point);
-            double usual = noise_rate * (double)accesses.count;
+            double usual = chases->noise_rate * (double)accesses.count;
 
             if (!kind_of(point, accesses.count, &kind) ||
                 pb_classes_expect_noise(&levels[i].classes, &accesses) >
@@ -223,7 +223,8 @@ enum pb_status pb_cache_chases_read(const struct pb_cache_level *levels, size_t 
 
     if (status != PB_OK)
         return status;
-    add_chases(levels, count, measure_noise(levels, count), chases);
+    chases->noise_rate = measure_noise(levels, count);
+    add_chases(levels, count, chases);
     find_background(chases);
     find_far_bits(chases);
     return PB_OK;

@@ -55,6 +55,7 @@ struct pb_cache_chases {
     uint32_t *place;
     uint64_t *background; /* lines that miss in most conflicts, whatever is added; ascending */
     size_t background_count;
+    double noise_rate; /* hits that look like misses, by access, as all chases have them */
 };
 
 /* The steady chases of several recordings of one cache. PB_NO_MEMORY; clear them in any case. */

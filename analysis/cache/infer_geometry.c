@@ -816,7 +816,7 @@ static enum pb_status read_scene(const struct pb_case *at, struct scene *scene,
 {
     struct pb_cache_level levels[SOURCES];
     double miss_low = INFINITY; /* the least that what surely misses takes in any of them */
-    size_t count = 0;
+    size_t count = 0, noise;
     enum pb_status status = open_levels(at, levels, &count, &scene->fetch, err);
 
     for (size_t i = 0; i < count; i++)
@@ -827,6 +827,11 @@ static enum pb_status read_scene(const struct pb_case *at, struct scene *scene,
     }
     if (status == PB_OK)
         status = pb_cache_chases_read(levels, count, &scene->chases, err);
+    noise = (size_t)(scene->chases.noise_rate * (double)scene->background.accesses);
+    if (noise > scene->background.misses) { /* bursts that the references did not meet */
+        scene->background.misses = noise;
+        scene->background.hits = scene->background.accesses - noise;
+    }
     for (size_t i = 0; i < count; i++)
         pb_level_clear(&levels[i]);
     return status;

@@ -154,8 +154,9 @@ static bool are_misses_slower(const struct pb_cache_level *level, const struct p
 }
 
 /*
- * Is what lies between hits and known misses noise of the hits? That begins where they end, however
- * little there is of it, and most loads have none; misses of a kind leave a gap.
+ * Is what lies between hits and known misses noise of the hits? A few loads are; else it begins
+ * where they end, however little there is of it, and most loads have none, where misses of a kind
+ * leave a gap.
  */
 static bool joins_hits(const struct pb_sample *sample, double hit_most, double miss_least)
 {
@@ -169,6 +170,8 @@ static bool joins_hits(const struct pb_sample *sample, double hit_most, double m
         least = fmin(least, sample->values[i]);
         most = fmax(most, sample->values[i]);
     }
+    if (between < PB_FEW)
+        return between > 0;
     return (double)between < PB_MOST * (double)sample->count &&
            least - hit_most < (1.0 - PB_MOST) * (most - least) + PB_ALIKE_CYCLES;
 }

@@ -431,7 +431,10 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  *
  * Spikes in bursts, as others' traffic makes them: loads of a burst as misses that a nearer cache
  * answers (80000004, 80000012, 80000030), traces below an edge that a burst met (80000034), places
- * of lines in one (80000025), and SMs that it kept from being like others (80000025).
+ * of lines in one (80000025), and SMs that it kept from being like others (80000025). A few loads
+ * between hits and misses (80000064), and onsets by where an array begins (80000044).
+ *
+ * Steps of two levels together, which no structure explains: 70000049, 70000082.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -609,6 +612,10 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {80000030, {"l1.", "l2.", "texture."}},
         {80000034, {"l2."}},
         {80000025, {"l2.", "sm."}},
+        {80000064, {"readonly."}},
+        {80000044, {"l1."}},
+        {70000049, {"tlb_"}},
+        {70000082, {"tlb_"}},
     };
 
     (void)state;
