@@ -809,6 +809,9 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         if (!level->is_explained) /* a step of several levels, or behind one, fits as badly */
             level->penalty.low = fmin(level->penalty.low, evidence->noise.spread_cycles);
     }
+    for (size_t i = 0; i + 1 < levels->count; i++) /* what lies behind may be a part of it */
+        if (!levels->items[i + 1].is_explained)
+            levels->items[i].penalty.high += levels->items[i + 1].penalty.high;
     if (status == PB_OK)
         leave_out_caches(evidence, levels);
     return status;

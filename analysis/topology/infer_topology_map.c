@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "analysis/confidence.h"
+#include "analysis/constants.h"
 #include "analysis/statistics/grouping.h"
 #include "analysis/statistics/sample.h"
 #include "analysis/topology/sm_map.h"
@@ -39,9 +40,6 @@ static const double most_unpredicted = 0.8;
 
 /* Even shares of the lines leave so few to any group with this chance. */
 static const double uneven_chance = 1e-3;
-
-/* Lines of one slice differ by noise, which two SMs do not share: no correlation above this. */
-static const double most_likeness = 0.1;
 
 /* How far profiles lie from the mean of the others of their group, over one column. */
 static double distance_in_column(const float *profiles, size_t count, size_t length, size_t column,
@@ -357,8 +355,9 @@ static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
 {
     struct pb_parameter *answer = pb_case_answer(at, "slice_count");
     struct pb_estimate count = count_groups(grouping, map->lines);
+    double by_chance = PB_SIGMAS / sqrt((double)(map->sms / 2) * (double)map->lines);
 
-    if (likeness > most_likeness)
+    if (likeness > by_chance) /* lines of one slice differ by noise, which two SMs do not share */
         pb_parameter_set_none(
             answer,
             "ambiguous: lines form %zu groups, but lines of one group still differ "
