@@ -161,11 +161,11 @@ static double pass_overflows(const struct pb_sweep_point *point, const struct pb
 static double own_rate(const struct pb_sweep_point *point, double rate)
 {
     double accesses = (double)point->tally.accesses, expected = rate * accesses;
+    double share = (double)point->tally.misses / fmax(1.0, accesses);
     bool is_disturbed =
         point->noise_rate * accesses > PB_FEW + expected + PB_SIGMAS * sqrt(expected);
 
-    return is_disturbed ? fmax(rate, fmin(2.0 * point->noise_rate, pb_sweep_share(point, NULL)))
-                        : rate;
+    return is_disturbed ? fmax(rate, fmin(2.0 * point->noise_rate, share)) : rate;
 }
 
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
