@@ -825,7 +825,7 @@ static void group_entries(struct scorer *scorer, uint32_t entry_count, struct gr
 /* Of the same entries, if each is twice those that were looked at. */
 static struct groups halve_entries(const struct groups *from, uint32_t entry_count)
 {
-    struct groups groups;
+    struct groups groups = *from;
 
     for (size_t i = 0; i < entry_count; i++) {
         groups.of[2 * i % entry_count] = from->of[i];
