@@ -174,46 +174,56 @@ static void find_background(struct pb_cache_chases *chases)
                 chases, chases->missing[chases->items[i].first_missing + k]);
 }
 
-/* Reads the chases, but for those in which noise makes far more misses than in all together. */
-static void add_chases(const struct pb_cache_level *levels, size_t count,
-                       struct pb_cache_chases *chases)
+/* The next steady chase by the level's path, from *at on; NULL: there is none. */
+static const struct pb_point *next_chase(const struct pb_cache_level *level, size_t *at,
+                                         struct pb_accesses *accesses_out,
+                                         enum pb_chase_kind *kind_out)
 {
-    size_t used = 0;
+    struct pb_pick pick = {level->way->path, "traced", NULL};
+    const struct pb_point *point;
 
-    for (size_t i = 0; i < count; i++) {
-        struct pb_pick pick = {levels[i].way->path, "traced", NULL};
-        const struct pb_point *point;
-        enum pb_chase_kind kind;
-
-        for (size_t at = 0; (point = pb_point_next(levels[i].series, &pick, &at)) != NULL;) {
-            struct pb_accesses accesses = pb_point_accesses(levels[i].series, point);
-            double usual = chases->noise_rate * (double)accesses.count;
-
-            if (!kind_of(point, accesses.count, &kind) ||
-                pb_classes_expect_noise(&levels[i].classes, &accesses) >
-                    PB_FEW + usual + PB_SIGMAS * sqrt(usual))
-                continue;
-            add_chase(&levels[i], point, kind, used, chases);
-            used += accesses.count;
-        }
+    while ((point = pb_point_next(level->series, &pick, at)) != NULL) {
+        *accesses_out = pb_point_accesses(level->series, point);
+        if (kind_of(point, accesses_out->count, kind_out))
+            return point;
     }
+    return NULL;
 }
 
 /* How often hits look like misses in all chases, by access. */
 static double measure_noise(const struct pb_cache_level *levels, size_t count)
 {
-    double noise = 0.0, accesses = 1.0;
+    double noise = 0.0, loads = 1.0;
+    struct pb_accesses accesses;
+    enum pb_chase_kind kind;
 
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < levels[i].series->point_count; k++) {
-            struct pb_accesses chase =
-                pb_point_accesses(levels[i].series, &levels[i].series->points[k]);
-
-            noise += pb_classes_expect_noise(&levels[i].classes, &chase);
-            accesses += (double)chase.count;
+        for (size_t at = 0; next_chase(&levels[i], &at, &accesses, &kind) != NULL;) {
+            noise += pb_classes_expect_noise(&levels[i].classes, &accesses);
+            loads += (double)accesses.count;
         }
     }
-    return noise / accesses;
+    return noise / loads;
+}
+
+/* Reads the chases, but for those in which noise makes far more misses than in all together. */
+static void add_chases(const struct pb_cache_level *levels, size_t count,
+                       struct pb_cache_chases *chases)
+{
+    const struct pb_point *point;
+    struct pb_accesses accesses;
+    enum pb_chase_kind kind;
+    size_t used = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        for (size_t at = 0; (point = next_chase(&levels[i], &at, &accesses, &kind)) != NULL;) {
+            if (pb_exceeds_noise(pb_classes_expect_noise(&levels[i].classes, &accesses),
+                                 chases->noise_rate * (double)accesses.count))
+                continue;
+            add_chase(&levels[i], point, kind, used, chases);
+            used += accesses.count;
+        }
+    }
 }
 
 enum pb_status pb_cache_chases_read(const struct pb_cache_level *levels, size_t count,

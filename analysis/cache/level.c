@@ -154,9 +154,9 @@ static bool are_misses_slower(const struct pb_cache_level *level, const struct p
 }
 
 /*
- * Is what lies between hits and known misses noise of the hits? A few loads are; else it begins
- * where they end, however little there is of it, and most loads have none, where misses of a kind
- * leave a gap.
+ * Are the loads between hits and known misses noise? A few always are. More of them are where they
+ * begin close above the hits and most loads are none of them: misses that a nearer cache answers
+ * leave a gap, or are most of the loads.
  */
 static bool joins_hits(const struct pb_sample *sample, double hit_most, double miss_least)
 {

@@ -160,10 +160,9 @@ static double pass_overflows(const struct pb_sweep_point *point, const struct pb
  */
 static double own_rate(const struct pb_sweep_point *point, double rate)
 {
-    double accesses = (double)point->tally.accesses, expected = rate * accesses;
+    double accesses = (double)point->tally.accesses;
     double share = (double)point->tally.misses / fmax(1.0, accesses);
-    bool is_disturbed =
-        point->noise_rate * accesses > PB_FEW + expected + PB_SIGMAS * sqrt(expected);
+    bool is_disturbed = pb_exceeds_noise(point->noise_rate * accesses, rate * accesses);
 
     return is_disturbed ? fmax(rate, fmin(2.0 * point->noise_rate, share)) : rate;
 }

@@ -234,10 +234,15 @@ double pb_tally_surprise(const struct pb_tally *tally, const struct pb_tally *ba
                                     (unsigned)(tally->misses + background->misses));
 }
 
+bool pb_exceeds_noise(double count, double expected)
+{
+    return count >= PB_FEW + expected + PB_SIGMAS * sqrt(expected);
+}
+
 bool pb_tally_exceeds(const struct pb_tally *tally, const struct pb_tally *background)
 {
     double noise = (double)tally->accesses * (double)background->misses /
                    fmax(1.0, (double)background->accesses);
 
-    return (double)tally->misses >= PB_FEW + noise + PB_SIGMAS * sqrt(noise);
+    return pb_exceeds_noise((double)tally->misses, noise);
 }

@@ -80,6 +80,9 @@ struct pb_tally pb_classes_slower(const struct pb_sample *sample, double cycles)
  */
 double pb_tally_surprise(const struct pb_tally *tally, const struct pb_tally *background);
 
+/* Are so many more than noise makes, which is expected so often, beyond a few and its scatter? */
+bool pb_exceeds_noise(double count, double expected);
+
 /*
  * Are there more misses than hits of `background` look like, beyond a few and their scatter? Of a
  * background that is short, where pb_tally_surprise() leaves nearly all open.

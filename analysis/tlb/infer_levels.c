@@ -48,6 +48,7 @@ struct level {
     double reach_confidence;
     double explained;           /* of what places speak for: that it is a level */
     bool is_explained;          /* loads miss as the best predicts */
+    const char *penalty_open;   /* why the penalty may be another; "": it may not */
     bool has_other_sets;        /* more sets, by an index that was not found, are likelier */
     bool imitates_sets;         /* unequal ones that loads contradict */
     double loads, as_predicted; /* that come to it, and of these */
@@ -749,6 +750,29 @@ static void bound_penalty(const struct pb_tlb_evidence *evidence, struct pb_esti
 }
 
 /*
+ * A level that no structure explains may be several together, or a part of the one before it: steps
+ * of either fit as badly.
+ */
+static void open_penalties(const struct pb_tlb_evidence *evidence, struct levels *levels)
+{
+    for (size_t i = 0; i < levels->count; i++) {
+        struct level *level = &levels->items[i];
+        const struct level *behind = i + 1 < levels->count ? level + 1 : NULL;
+
+        level->penalty_open = "";
+        if (behind != NULL && !behind->is_explained) {
+            level->penalty.high += behind->penalty.high;
+            level->penalty_open = "; more where the level behind, which nothing explains, is a "
+                                  "part of it";
+        }
+        if (level->is_explained)
+            continue;
+        level->penalty.low = fmin(level->penalty.low, evidence->noise.spread_cycles);
+        level->penalty_open = "; another where it is of several levels, since none explains it";
+    }
+}
+
+/*
  * The levels found, against the forward model of all of them: where it does not predict what loads
  * miss, the likeliest ones near them. What is left unexplained lowers what is stated.
  */
@@ -806,12 +830,9 @@ static enum pb_status verify_levels(struct pb_tlb_evidence *evidence, struct lev
         level->reach_confidence *= fits;
         status = measure_penalty(evidence, i, &level->penalty, err);
         bound_penalty(evidence, &level->penalty);
-        if (!level->is_explained) /* a step of several levels, or behind one, fits as badly */
-            level->penalty.low = fmin(level->penalty.low, evidence->noise.spread_cycles);
     }
-    for (size_t i = 0; i + 1 < levels->count; i++) /* what lies behind may be a part of it */
-        if (!levels->items[i + 1].is_explained)
-            levels->items[i].penalty.high += levels->items[i + 1].penalty.high;
+    if (status == PB_OK)
+        open_penalties(evidence, levels);
     if (status == PB_OK)
         leave_out_caches(evidence, levels);
     return status;
@@ -971,10 +992,9 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
         pb_parameter_set_none(answer(at, i, "page_bytes"),
                               "not observable: all pages covered by one entry hit together, so "
                               "that the page size does not appear in the timings");
-    pb_parameter_set_number(
-        answer(at, i, "penalty_cycles"), level->penalty, level->explained,
-        "M16 4.4: what a line takes longer where it misses this level%s",
-        level->is_explained ? "" : "; less where it is of several levels, since none explains it");
+    pb_parameter_set_number(answer(at, i, "penalty_cycles"), level->penalty, level->explained,
+                            "M16 4.4: what a line takes longer where it misses this level%s",
+                            level->penalty_open);
     for (size_t k = 0; k < sizeof(of_sets) / sizeof(of_sets[0]) && !level->is_explained; k++)
         pb_parameter_set_none(answer(at, i, of_sets[k]), "%s", no_policy);
     if (!level->is_explained) {

@@ -822,7 +822,7 @@ static void group_entries(struct scorer *scorer, uint32_t entry_count, struct gr
     }
 }
 
-/* Of the same entries, if each is twice those that were looked at. */
+/* The same groups where entries are half as large: the first half of one has twice its number. */
 static struct groups halve_entries(const struct groups *from, uint32_t entry_count)
 {
     struct groups groups = *from;
@@ -1344,9 +1344,12 @@ enum pb_status pb_tlb_climb_unequal(struct pb_tlb_evidence *evidence, double pen
     enum pb_status status = open_scorer(&scorer, err);
 
     if (status == PB_OK) {
+        struct pb_tlb_structure from = *structure;
+
         pb_tlb_weigh(evidence, penalty_cycles);
         list_all(&scorer, structure->coverage_bytes);
         structure->gain = -INFINITY;
+        is_better_unequal(&scorer, &from, structure);
         climb_moves(&scorer, structure);
     }
     pb_room_clear(&scorer.room);
