@@ -107,7 +107,7 @@ static enum pb_status add_chase(const struct pb_point *point, const struct pb_ac
     struct pb_tally tally = pb_classes_count(classes, chase);
     bool misses = pb_tally_exceeds(&tally, background) &&
                   (double)tally.misses >=
-                      PB_FEW + 2.0 * pb_classes_expect_noise(classes, chase); /* of a burst */
+                      PB_FEW + pb_classes_most_noise(pb_classes_expect_noise(classes, chase));
     struct pb_set_prediction prediction;
     enum pb_status status;
 

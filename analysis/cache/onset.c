@@ -15,7 +15,7 @@ static struct pb_tally tally_fitting(const struct pb_sweep_point *points, size_t
 
     for (size_t i = 0; i < fitting; i++)
         if ((double)points[i].tally.misses >
-            2.0 * points[i].noise_rate * (double)points[i].tally.accesses)
+            pb_classes_most_noise(points[i].noise_rate) * (double)points[i].tally.accesses)
             pb_tally_add(&sum, points[i].tally);
         else
             sum.accesses += points[i].tally.accesses;

@@ -164,7 +164,7 @@ static double own_rate(const struct pb_sweep_point *point, double rate)
     double share = (double)point->tally.misses / fmax(1.0, accesses);
     bool is_disturbed = pb_exceeds_noise(point->noise_rate * accesses, rate * accesses);
 
-    return is_disturbed ? fmax(rate, fmin(2.0 * point->noise_rate, share)) : rate;
+    return is_disturbed ? fmax(rate, fmin(pb_classes_most_noise(point->noise_rate), share)) : rate;
 }
 
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,

@@ -71,6 +71,13 @@ struct pb_tally pb_classes_tally(const struct pb_classes *classes, const struct 
 double pb_classes_expect_noise(const struct pb_classes *classes,
                                const struct pb_accesses *accesses);
 
+/* So many at most: the second least of four quarters tells the gap's noise to within a factor of
+ * two. */
+static inline double pb_classes_most_noise(double expected)
+{
+    return 2.0 * expected;
+}
+
 /* Counts what is slower than `cycles` as misses, and all else as hits. */
 struct pb_tally pb_classes_slower(const struct pb_sample *sample, double cycles);
 
