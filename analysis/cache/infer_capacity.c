@@ -74,6 +74,18 @@ static double cost_of_short_levels(const struct pb_parameters *parameters, doubl
     return cost;
 }
 
+/*
+ * Does a pass over the reference take what its hits do? Not where some loads of it miss, or the
+ * cache before answers some: longer passes have other shares of these.
+ */
+static bool are_passes_hits(const struct cache *cache)
+{
+    const struct pb_latency_estimate *hit = &cache->hit;
+    bool has_faster = hit->modes > 1 && hit->mode_cycles[0] < hit->cycles.low;
+
+    return pb_level_reference_fits(&cache->level) && (hit->passes_agree || !has_faster);
+}
+
 /* Turns a recorded point into one of the sweep; false when it says nothing. */
 static bool read_point(const struct cache *cache, const struct pb_point *point,
                        struct pb_sweep_point *sweep_out)
@@ -90,7 +102,7 @@ static bool read_point(const struct cache *cache, const struct pb_point *point,
                                          .stride_bytes = point->stride_bytes,
                                          .pass_cycles = pb_point_average(point)};
     if (pb_sweep_is_pass(sweep_out))
-        return cost == 0.0;
+        return cost == 0.0 && are_passes_hits(cache);
     sweep_out->tally = pb_classes_count(&classes, &accesses);
     if (cost > 0.0 && !pb_tally_exceeds(&sweep_out->tally, &cache->slow_hits))
         sweep_out->tally.misses = 0; /* slow hits, beside what the TLB costs */

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/cache/onset.h"
 #include "analysis/constants.h"
 #include "analysis/trace.h"
 
@@ -118,6 +119,7 @@ enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *er
     }
     size = pb_case_answer(at, "size_bytes");
     if (size->kind == PB_VALUE_NONE &&
+        strncmp(size->reason, PB_ONSET_ALL_FIT, strlen(PB_ONSET_ALL_FIT)) == 0 &&
         pb_case_answer(at, "latency_cycles")->kind == PB_VALUE_NUMBER && largest > 0 &&
         largest >= at->info->constant_bytes) {
         pb_parameter_set_none(size,

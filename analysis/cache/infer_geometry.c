@@ -729,6 +729,47 @@ static uint64_t stride_of_sweep(const struct pb_recording *capacity)
 }
 
 /*
+ * Where no line more was loaded: are whole passes as the likeliest equal sets have them, line
+ * number modulo their count, of as many bytes as fit? Then no set holds more. *equal_out
+ */
+static enum pb_status try_equal(const struct scene *scene, const struct pb_estimate *line,
+                                bool *equal_out, struct pb_error *err)
+{
+    struct pb_geometry equal = {.index = PB_INDEX_MODULO, .line_bytes = PB_SECTOR_MIN};
+    double best = -INFINITY;
+
+    *equal_out = scene->chases.of_kind[PB_CHASE_SWEEP] == 0;
+    for (; equal.line_bytes <= PB_LINE_MAX; equal.line_bytes *= 2) {
+        uint64_t lines = scene->hints.fits_bytes / equal.line_bytes;
+
+        if ((double)equal.line_bytes < line->low || (double)equal.line_bytes > line->high)
+            continue;
+        equal.sector_bytes = scene->hints.sector_bytes;
+        if (equal.sector_bytes == 0 || equal.sector_bytes > equal.line_bytes)
+            equal.sector_bytes = equal.line_bytes;
+        for (equal.ways = 1; equal.ways <= lines; equal.ways++) {
+            struct pb_geometry_fit fit = {.open = 0.0};
+            enum pb_status status;
+            double noise;
+
+            equal.sets = lines / equal.ways;
+            if (equal.sets * equal.ways != lines)
+                continue;
+            status = pb_geometry_score(&scene->chases, &equal, PB_CHASE_SWEEP, UINT64_MAX, 1, best,
+                                       &fit, err);
+            if (status != PB_OK)
+                return status;
+            if (pb_geometry_log_likelihood(&fit) <= best)
+                continue;
+            best = pb_geometry_log_likelihood(&fit);
+            noise = pb_classes_most_noise(scene->chases.noise_rate * (double)fit.hits);
+            *equal_out = fit.lacking == 0 && !pb_exceeds_noise((double)fit.hits_wrong, noise);
+        }
+    }
+    return PB_OK;
+}
+
+/*
  * Do sets differ, or does one line more than fits often miss nothing, or where spikes hide that,
  * not in its set?
  */
@@ -754,16 +795,21 @@ static bool has_larger_sets(const struct scene *scene)
  * the growth of their number before all lines miss, which with twice the size every set has at the
  * latest. Cold passes show it, whether or not a test of its own could say how far it runs.
  */
-static void bound_sizes(const struct pb_case *at, const struct scene *scene)
+static enum pb_status bound_sizes(const struct pb_case *at, const struct scene *scene,
+                                  struct pb_error *err)
 {
     static const char *const names[] = {"size_bytes", "full_miss_bytes"};
     const struct pb_parameter *line = pb_case_answer(at, "line_bytes");
     const char *memory = at->inference->memory;
     double stride = (double)stride_of_sweep(&at->recordings[SOURCES - 1]);
     double least = fmax((double)scene->fetch.sector_bytes, (double)PB_SECTOR_MIN);
+    struct pb_estimate lines = {least, least, PB_LINE_MAX};
+    bool are_equal = true;
+    enum pb_status status = PB_OK;
 
     if (line->kind == PB_VALUE_NUMBER)
-        least = line->numbers[0].low;
+        lines = line->numbers[0];
+    least = lines.low;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && stride > least; i++) {
         const struct pb_parameter *bytes = pb_parameters_find(at->parameters, memory, names[i]);
 
@@ -771,17 +817,20 @@ static void bound_sizes(const struct pb_case *at, const struct scene *scene)
             widen(at, names[i], bytes->numbers[0].low * least / stride, 0.0,
                   "less where lines are shorter than the sweep's stride");
     }
-    if (has_larger_sets(scene))
-        widen_larger(at, scene,
-                     line->kind == PB_VALUE_NUMBER ? line->numbers[0].high : (double)PB_LINE_MAX);
+    if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0 && scene->fetch.prefetch_bytes == 0 &&
+        scene->hints.fits_bytes > 0)
+        status = try_equal(scene, &lines, &are_equal, err);
+    if (has_larger_sets(scene) || !are_equal)
+        widen_larger(at, scene, lines.high);
     if (scene->fetch.prefetch_bytes == 0)
-        return;
+        return status;
     if (scene->hypotheses.count > 0 && pb_geometry_bytes(&scene->hypotheses.items[0].geometry) > 0)
         widen(at, "size_bytes", (double)pb_geometry_bytes(&scene->hypotheses.items[0].geometry),
               0.0, "less where what is prefetched hides misses of the likeliest sets");
     widen(at, "full_miss_bytes", INFINITY,
           2.0 * pb_parameters_number(at->parameters, memory, "size_bytes"),
           "up to twice the size, since lines run ahead in cold passes");
+    return status;
 }
 
 /* Opens the recordings of line, sets and capacity, each if it was made; the first shows a miss. */
@@ -871,7 +920,9 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
                  : PB_OK;
     if (status != PB_OK)
         return status;
-    bound_sizes(at, scene);
+    status = bound_sizes(at, scene, err);
+    if (status != PB_OK)
+        return status;
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "not recorded: no timed passes over one line more than fits");

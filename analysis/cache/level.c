@@ -318,7 +318,35 @@ void pb_level_clear(struct pb_cache_level *level)
     level->classified = false;
 }
 
+/* What of the reference looks like misses, and how much of that noise makes at most. */
+static struct pb_tally tally_reference(const struct pb_cache_level *level, double *noise_out)
+{
+    struct pb_pick pick = {level->way->path, "traced", "reference"};
+    const struct pb_point *point;
+
+    *noise_out = pb_classes_have_gap(&level->classes) ? 0.0 : INFINITY;
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        struct pb_accesses accesses = pb_point_accesses(level->series, point);
+
+        *noise_out += pb_classes_most_noise(pb_classes_expect_noise(&level->classes, &accesses));
+    }
+    return pb_classes_tally(&level->classes, &level->hits);
+}
+
+bool pb_level_reference_fits(const struct pb_cache_level *level)
+{
+    double noise;
+    struct pb_tally tally = tally_reference(level, &noise);
+
+    return isinf(noise) || !pb_exceeds_noise((double)tally.misses, noise);
+}
+
 struct pb_tally pb_level_background(const struct pb_cache_level *level)
 {
-    return pb_classes_tally(&level->classes, &level->hits);
+    double noise;
+    struct pb_tally tally = tally_reference(level, &noise);
+
+    if (!pb_level_reference_fits(level))
+        tally.misses = (size_t)noise;
+    return tally;
 }

@@ -15,6 +15,9 @@
 #include "analysis/cache/sweep.h"
 #include "core/error.h"
 
+/* How the reason begins that no footprint overflows. */
+#define PB_ONSET_ALL_FIT "sweep too small: no misses"
+
 struct pb_onset {
     uint64_t fits_bytes;              /* the largest footprint without misses */
     uint64_t overflow_bytes;          /* the next one, with some */
