@@ -39,6 +39,34 @@ struct scene {
     uint64_t most_bytes;        /* of the arrays that count: longer ones fill the store */
 };
 
+/* What a parameter of the memory that is one number has, in an interval that reaches so far. */
+static void widen(const struct pb_case *at, const char *name, double low, double high,
+                  const char *why)
+{
+    struct pb_parameter *answer = pb_parameters_find(at->parameters, at->inference->memory, name);
+
+    if (answer != NULL && answer->kind == PB_VALUE_NUMBER &&
+        (low < answer->numbers[0].low || high > answer->numbers[0].high))
+        pb_parameter_widen(answer, fmin(answer->numbers[0].low, low),
+                           fmax(answer->numbers[0].high, high), why);
+}
+
+/*
+ * What the first constant cache fetches comes from the second one at once: smaller sectors of that
+ * one, and lines, would look the same.
+ */
+static void widen_behind_constants(const struct pb_case *at, const struct pb_fetch *fetch)
+{
+    static const char *const names[] = {"sector_bytes", "fetch_bytes", "line_bytes"};
+    double before = pb_parameters_number(at->parameters, "constant_l1", "fetch_bytes");
+
+    if (strcmp(at->inference->memory, "constant_l15") != 0 || (double)fetch->sector_bytes > before)
+        return;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        widen(at, names[i], PB_SECTOR_MIN, 0.0,
+              "less where the first constant cache asks for several at once");
+}
+
 static void state_fetch(const struct pb_case *at, const struct pb_fetch *fetch)
 {
     struct pb_parameter *sector = pb_case_answer(at, "sector_bytes");
@@ -530,18 +558,6 @@ static void state_masks(const struct pb_case *at, const struct scene *scene, dou
                            (unsigned long long)bits, how);
 }
 
-/* What a parameter of the memory that is one number has, in an interval that reaches so far. */
-static void widen(const struct pb_case *at, const char *name, double low, double high,
-                  const char *why)
-{
-    struct pb_parameter *answer = pb_parameters_find(at->parameters, at->inference->memory, name);
-
-    if (answer != NULL && answer->kind == PB_VALUE_NUMBER &&
-        (low < answer->numbers[0].low || high > answer->numbers[0].high))
-        pb_parameter_widen(answer, fmin(answer->numbers[0].low, low),
-                           fmax(answer->numbers[0].high, high), why);
-}
-
 /* What the tags hold; where the store of the data is smaller, a bound of the size. */
 static void state_size(const struct pb_case *at, const struct scene *scene, double agreement,
                        const char *method)
@@ -920,6 +936,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
                  : PB_OK;
     if (status != PB_OK)
         return status;
+    widen_behind_constants(at, &scene->fetch);
     status = bound_sizes(at, scene, err);
     if (status != PB_OK)
         return status;

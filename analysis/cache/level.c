@@ -130,6 +130,56 @@ static enum pb_status collect_slowest(const struct pb_cache_level *level,
     return PB_OK;
 }
 
+/* Do loads between two latencies lie clearly above the hits? Noise begins right behind them. */
+static bool leaves_gap(double hit_most, double least, double most)
+{
+    return least - hit_most >= (1.0 - PB_MOST) * (most - least) + PB_ALIKE_CYCLES;
+}
+
+/*
+ * The accesses of all steady chases; *kind_out: are those between hits and known misses a kind of
+ * their own? Then they leave a gap above the hits, and are more than outliers of the reference.
+ */
+static enum pb_status collect_steady(const struct pb_cache_level *level, struct pb_sample *sample,
+                                     bool *kind_out, struct pb_error *err)
+{
+    struct pb_pick pick = {level->way->path, "traced", NULL};
+    const struct pb_band hit = level->classes.hit, miss = level->classes.miss;
+    struct pb_tally outliers = {level->hits.count, level->hits.count, 0}, seen = {0, 0, 0};
+    struct pb_sample between = {NULL, 0, 0}, sorted = between;
+    const struct pb_point *point;
+    enum pb_status status = PB_OK;
+
+    for (size_t at = 0;
+         status == PB_OK && (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        struct pb_accesses accesses = pb_point_accesses(level->series, point);
+
+        if (!is_steady(point))
+            continue;
+        status = pb_sample_reserve(sample, accesses.count, err);
+        for (size_t i = 0; status == PB_OK && i < accesses.count; i++) {
+            double cycles = pb_access_cycles(&accesses, i);
+
+            sample->values[sample->count++] = cycles;
+            if (cycles > hit.high && cycles < miss.low)
+                status = pb_sample_add(&between, cycles, err);
+        }
+    }
+    for (size_t i = 0; i < level->hits.count; i++)
+        outliers.misses += level->hits.values[i] > hit.high && level->hits.values[i] < miss.low;
+    outliers.hits -= outliers.misses;
+    seen = (struct pb_tally){sample->count, sample->count - between.count, between.count};
+    if (status == PB_OK)
+        status = pb_sample_sorted(&between, &sorted, err);
+    *kind_out = status == PB_OK && sorted.count >= PB_FEW &&
+                pb_tally_surprise(&seen, &outliers) <= PB_MISSES_BY_CHANCE &&
+                leaves_gap(hit.high, pb_quantile(sorted.values, sorted.count, PB_EXCEPTION),
+                           pb_quantile(sorted.values, sorted.count, 1.0 - PB_EXCEPTION));
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&between);
+    return status;
+}
+
 /* Chases in random order leave the pages that a TLB holds: their misses have no upper edge. */
 static bool has_random_chases(const struct pb_cache_level *level)
 {
@@ -172,19 +222,19 @@ static bool joins_hits(const struct pb_sample *sample, double hit_most, double m
     }
     if (between < PB_FEW)
         return between > 0;
-    return (double)between < PB_MOST * (double)sample->count &&
-           least - hit_most < (1.0 - PB_MOST) * (most - least) + PB_ALIKE_CYCLES;
+    return (double)between < PB_MOST * (double)sample->count && !leaves_gap(hit_most, least, most);
 }
 
 /* Adds what a sample shows of misses; false when it shows none, or noise beside known ones. */
-static bool add_class(struct pb_cache_level *level, const struct pb_sample *sample)
+static bool add_class(struct pb_cache_level *level, const struct pb_sample *sample, bool is_kind)
 {
     struct pb_classes classes;
     double most = INFINITY;
 
     if (pb_classes_find(&level->hits, sample, &classes, NULL) != PB_OK)
         return false;
-    if (level->classified && joins_hits(sample, classes.hit.high, level->classes.miss.low))
+    if (level->classified && !is_kind &&
+        joins_hits(sample, classes.hit.high, level->classes.miss.low))
         return false;
     if (level->classified) {
         if (!are_misses_slower(level, sample))
@@ -222,24 +272,32 @@ static enum pb_status classify(struct pb_cache_level *level, struct pb_error *er
     struct pb_sample slowest = {NULL, 0, 0};
     enum pb_status status = pb_trace_collect(level->series, &pick, &level->misses, err);
     double miss_low = INFINITY;
+    bool is_kind = false;
 
     if (status == PB_OK)
         status = collect_slowest(level, &slowest, err);
     if (status != PB_OK)
         return status;
-    if (add_class(level, &level->misses))
+    if (add_class(level, &level->misses, false))
         miss_low = level->classes.miss.low;
-    if (add_class(level, &slowest) && level->classes.miss.low < miss_low - 1.0) {
+    if (add_class(level, &slowest, false) && level->classes.miss.low < miss_low - 1.0) {
         struct pb_sample kept = level->misses;
 
         level->misses = slowest;
         slowest = kept;
     }
+    slowest.count = 0;
+    if (level->classified)
+        status = collect_steady(level, &slowest, &is_kind, err);
+    if (status == PB_OK && is_kind)
+        add_class(level, &slowest, true);
     pb_sample_clear(&slowest);
+    if (status != PB_OK)
+        return status;
     if (is_answered_sooner(level)) {
         double seen = level->classes.miss.low;
 
-        if (add_class(level, &level->past)) {
+        if (add_class(level, &level->past, false)) {
             struct pb_sample kept = level->misses;
 
             level->misses = level->past;
