@@ -439,6 +439,7 @@ void pb_tlb_propose_steps(struct pb_tlb_evidence *evidence)
 {
     double counts[PB_TLB_CYCLES_MAX] = {0.0}, all = 0.0, most = 0.0;
     int half = (int)(evidence->noise.spread_cycles / 2.0) + 1;
+    double least = half + 1;
 
     count_excess(evidence, false, counts);
     evidence->weighed_cycles = NAN;
@@ -447,11 +448,14 @@ void pb_tlb_propose_steps(struct pb_tlb_evidence *evidence)
     if (evidence->supposes_hits)
         evidence->cache_share = PB_TLB_L2_MISS_SHARE;
     find_peaks(evidence, counts, half);
-    if (evidence->is_uniform && evidence->position < evidence->level_count)
-        evidence->step_count = 0; /* what lines take hides none */
-    else if (evidence->position == 0 && evidence->level_count > 0)
+    if (evidence->is_uniform && evidence->position < evidence->level_count) {
+        evidence->step_count = 0; /* what lines take hides none, but noise those within its spread */
+        least = 3.0;
+        most = half + 1;
+    } else if (evidence->position == 0 && evidence->level_count > 0) {
         most = evidence->known[0].penalty_cycles / 2.0; /* small ones do not show */
-    for (double step = half + 1; step < most && evidence->step_count < PB_TLB_STEPS_MAX;
+    }
+    for (double step = least; step < most && evidence->step_count < PB_TLB_STEPS_MAX;
          step *= 1.3) {
         evidence->step_share[evidence->step_count] = 1.0;
         evidence->step_cycles[evidence->step_count++] = floor(step);
