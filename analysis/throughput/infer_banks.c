@@ -106,6 +106,10 @@ static enum pb_status cost_by_shapes(const struct pb_bank_stride *strides, size_
         status = cost_of_ways(strides, count, banks->alike[i], lanes, ways, &cost, err);
         if (status != PB_OK)
             break;
+        if (isnan(cost.value)) { /* by that shape no stride has so many */
+            *cost_out = cost;
+            break;
+        }
         cost_out->low = fmin(cost_out->low, cost.low);
         cost_out->high = fmax(cost_out->high, cost.high);
     }

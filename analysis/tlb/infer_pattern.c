@@ -240,15 +240,17 @@ static struct base base_of(const struct pb_case *at, const struct slice *hits)
 /* What misses of the first TLB cost, or of both. */
 static struct pb_estimate cost_of_misses(const struct pb_case *at, size_t pattern)
 {
-    static const char *const levels[] = {"tlb_l1", "tlb_l2"};
+    static const char *const levels[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
     struct pb_estimate sum = {0.0, 0.0, 0.0};
 
     for (size_t i = 0; i < pattern; i++) {
         const struct pb_parameter *penalty =
             pb_parameters_find(at->parameters, levels[i], "penalty_cycles");
+        double behind = pb_parameters_number(at->parameters, levels[i + 1], "penalty_cycles");
 
-        if (penalty == NULL || penalty->kind != PB_VALUE_NUMBER)
-            return PB_ESTIMATE_NONE;
+        if (penalty == NULL || penalty->kind != PB_VALUE_NUMBER ||
+            penalty->numbers[0].high >= penalty->numbers[0].value + behind)
+            return PB_ESTIMATE_NONE; /* the level behind may be a part of it */
         sum.value += penalty->numbers[0].value;
         sum.low += penalty->numbers[0].low;
         sum.high += penalty->numbers[0].high;
