@@ -44,8 +44,8 @@ static void test_constant15__a_size_beyond_constant_memory_is_open(void **state)
     pb_parameters_clear(&parameters);
 }
 
-/* A profile with the second constant cache taken out: from its '{' to the next one. */
-static void take_out(const char *from, const char *path)
+/* A profile with other constant caches: from the '{' of the one to that of the other. */
+static void replace(const char *from, const char *first, const char *caches, const char *path)
 {
     char source[512], text[16384], *begin, *end;
     FILE *file;
@@ -55,30 +55,93 @@ static void take_out(const char *from, const char *path)
     assert_non_null(file);
     text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
     fclose(file);
-    begin = strstr(text, "{\"id\": \"constant_l15\"");
+    begin = strstr(text, first);
     assert_non_null(begin);
     end = strstr(begin, "{\"id\": \"l2\"");
     assert_non_null(end);
     file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "%.*s%s", (int)(begin - text), text, end);
+    fprintf(file, "%.*s%s%s", (int)(begin - text), text, caches, end);
     fclose(file);
+}
+
+static const char second[] = "{\"id\": \"constant_l15\"", both[] = "{\"id\": \"constant_l1\"";
+
+static void infer_with(const char *first, const char *caches, struct pb_parameters *parameters)
+{
+    char path[] = "/tmp/plumb-constant-XXXXXX";
+    int descriptor = mkstemp(path);
+
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    replace("c2070", first, caches, path);
+    selected_infer(path, tests_needed, parameters);
+    unlink(path);
 }
 
 static void test_constant15__without_one_there_is_none(void **state)
 {
-    char path[] = "/tmp/plumb-constant-XXXXXX";
-    int descriptor = mkstemp(path);
     struct pb_parameters parameters;
 
     (void)state;
-    assert_true(descriptor >= 0);
-    close(descriptor);
-    take_out("c2070", path);
-    selected_infer(path, tests_needed, &parameters);
+    infer_with(second, "", &parameters);
     assert_open(&parameters, "constant_l15", "size_bytes", "cannot be distinguished");
     assert_open(&parameters, "constant_l15", "latency_cycles", "cannot be distinguished");
-    unlink(path);
+    pb_parameters_clear(&parameters);
+}
+
+/* 16 of 512 loads of the reference, an array of 8 KiB, miss: noise would lie between, too. */
+static void test_constant15__a_reference_that_misses_fits_in_no_size(void **state)
+{
+    struct pb_parameters parameters;
+
+    (void)state;
+    infer_with(second,
+               "{\"id\": \"constant_l15\", \"paths\": [\"constant\"], \"line_bytes\": 256,"
+               " \"sector_bytes\": 256, \"sets\": 30, \"ways\": 1, \"index\": {\"kind\":"
+               " \"modulo\"}, \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 120},",
+               &parameters);
+    assert_open(&parameters, "constant_l15", "size_bytes", "already the smallest footprint");
+    assert_number(&parameters, "constant_l15", "latency_cycles", 120, 1);
+    pb_parameters_clear(&parameters);
+}
+
+/* One set of 8 ways among sets of 4: no line more is loaded here, but whole passes show it. */
+static void test_constant15__of_unequal_sets_the_size_is_open_above(void **state)
+{
+    struct pb_parameters parameters;
+    const struct pb_parameter *size;
+
+    (void)state;
+    infer_with(second,
+               "{\"id\": \"constant_l15\", \"paths\": [\"constant\"], \"line_bytes\": 256,"
+               " \"sector_bytes\": 256, \"ways\": [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 8, 4,"
+               " 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4], \"index\": {\"kind\":"
+               " \"modulo\"}, \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 120},",
+               &parameters);
+    size = selected_find(&parameters, "constant_l15", "size_bytes");
+    assert_true(size->numbers[0].low <= 33792.0 && size->numbers[0].high >= 33792.0);
+    pb_parameters_clear(&parameters);
+}
+
+/* The first cache fetches 128 bytes at once, and keeps some lines, whose hits are among the loads.
+ */
+static void test_constant15__sectors_of_what_the_first_cache_fetches_are_open(void **state)
+{
+    static const char *const names[] = {"sector_bytes", "fetch_bytes", "line_bytes"};
+    struct pb_parameters parameters;
+
+    (void)state;
+    infer_with(both,
+               "{\"id\": \"constant_l1\", \"paths\": [\"constant\"], \"line_bytes\": 128,"
+               " \"sector_bytes\": 128, \"sets\": 1, \"ways\": 8, \"index\": {\"kind\":"
+               " \"modulo\"}, \"policy\": {\"kind\": \"random\"}, \"latency_cycles\": 46},"
+               " {\"id\": \"constant_l15\", \"paths\": [\"constant\"], \"line_bytes\": 64,"
+               " \"sector_bytes\": 32, \"sets\": 256, \"ways\": 2, \"index\": {\"kind\":"
+               " \"modulo\"}, \"policy\": {\"kind\": \"lru\"}, \"latency_cycles\": 93},",
+               &parameters);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_true(selected_find(&parameters, "constant_l15", names[i])->numbers[0].low <= 32.0);
     pb_parameters_clear(&parameters);
 }
 
@@ -88,6 +151,9 @@ int main(void)
         cmocka_unit_test(test_constant15__size_line_and_latency_are_found),
         cmocka_unit_test(test_constant15__a_size_beyond_constant_memory_is_open),
         cmocka_unit_test(test_constant15__without_one_there_is_none),
+        cmocka_unit_test(test_constant15__a_reference_that_misses_fits_in_no_size),
+        cmocka_unit_test(test_constant15__of_unequal_sets_the_size_is_open_above),
+        cmocka_unit_test(test_constant15__sectors_of_what_the_first_cache_fetches_are_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
