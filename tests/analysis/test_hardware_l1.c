@@ -235,6 +235,7 @@ static void record_sharing(struct pb_series *series, const char *path, const cha
     struct synthetic_noise noise = {2, 1, 0, 0, 3};
     char phase[PB_NAME_LENGTH];
 
+    synthetic_constant(series, &noise, path, "reference", 32, 256);
     synthetic_constant(series, &noise, path, path, 32, 256);
     synthetic_constant(series, &noise, path, "none", 280, 256);
     synthetic_constant(series, &noise, path, other, crossing, 256);
@@ -279,6 +280,7 @@ static void test_sharing__prefetched_lines_are_no_shared_ones(void **state)
     struct synthetic_noise noise = {2, 1, 0, 0, 3};
 
     (void)state;
+    synthetic_constant(series, &noise, "global_ca", "reference", 32, 255);
     synthetic_constant(series, &noise, "global_ca", "global_ca", 32, 255);
     synthetic_constant(series, &noise, "global_ca", "evict_texture", 32, 255);
     for (size_t i = 0; i < sizeof(cold) / sizeof(cold[0]); i++) {
@@ -291,6 +293,37 @@ static void test_sharing__prefetched_lines_are_no_shared_ones(void **state)
     device_clear(&device);
 }
 
+/* Loads by l1's path find no line in its small first cache, but all in the one that textures use
+ * at once: it is behind l1's. */
+static void test_sharing__a_common_second_cache_is_no_shared_one(void **state)
+{
+    static const char *const memories[] = {"l1", "texture"};
+    static const struct {
+        const char *path;
+        double first;
+    } paths[] = {{"global_ca", 32}, {"texture", 70}};
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "cache_sharing")->series;
+    struct synthetic_noise noise = {2, 1, 0, 0, 3};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        synthetic_constant(series, &noise, paths[i].path, "reference", paths[i].first, 256);
+        synthetic_constant(series, &noise, paths[i].path, "none", 280, 256);
+        synthetic_constant(series, &noise, paths[i].path, "global_ca", 70, 256);
+        synthetic_constant(series, &noise, paths[i].path, "texture", 70, 256);
+        synthetic_constant(series, &noise, paths[i].path, "evict_global_ca", 280, 256);
+        synthetic_constant(series, &noise, paths[i].path, "evict_texture", 280, 256);
+    }
+    device_infer(&device);
+    for (size_t i = 0; i < 2; i++) {
+        assert_string_equal(device_parameter(&device, memories[i], "same_cache_as")->word, "none");
+        assert_string_equal(device_parameter(&device, memories[i], "shares_capacity_with")->word,
+                            "none");
+    }
+    device_clear(&device);
+}
+
 /* Recordings of older batteries hold no such chases. */
 static void test_sharing__without_evictions_the_room_is_open(void **state)
 {
@@ -299,6 +332,7 @@ static void test_sharing__without_evictions_the_room_is_open(void **state)
     struct synthetic_noise noise = {2, 1, 0, 0, 3};
 
     (void)state;
+    synthetic_constant(series, &noise, "global_ca", "reference", 32, 256);
     synthetic_constant(series, &noise, "global_ca", "global_ca", 32, 256);
     synthetic_constant(series, &noise, "global_ca", "none", 280, 256);
     synthetic_constant(series, &noise, "global_ca", "texture", 32, 256);
@@ -317,6 +351,7 @@ int main(void)
         cmocka_unit_test(test_policy__an_lru_by_the_same_chases_is_one),
         cmocka_unit_test(test_sharing__one_store_of_lines_that_are_distinguished),
         cmocka_unit_test(test_sharing__a_store_of_its_own),
+        cmocka_unit_test(test_sharing__a_common_second_cache_is_no_shared_one),
         cmocka_unit_test(test_sharing__prefetched_lines_are_no_shared_ones),
         cmocka_unit_test(test_sharing__without_evictions_the_room_is_open),
     };
