@@ -324,6 +324,7 @@ static void misses_and_next_level(struct device *device)
             continue;
         took = miss->numbers[0].value;
         e = next->numbers[0];
+        e.low = fmin(e.low, miss->numbers[0].low);    /* a cache before it may have answered some */
         e.high = fmax(e.high, miss->numbers[0].high); /* SMs may differ */
         snprintf(was, sizeof(was), "%.150s", miss->method);
         pb_parameter_set_number(miss, e, miss->confidence,

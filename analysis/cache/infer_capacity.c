@@ -331,14 +331,52 @@ static void state_size(const struct pb_case *at, const struct edge *edge)
                             (unsigned long long)onset->overflow_bytes, full, carveout);
 }
 
+/*
+ * Lines that were never loaded are not in a cache behind this one, nor is all of a long chase: what
+ * answers most misses need not be what answers first. Loads beyond the edge that are faster than
+ * most misses, and that neither the reference nor chases that fit have, are misses as well.
+ */
+static enum pb_status widen_to_fastest(const struct pb_case *at, const struct cache *cache,
+                                       uint64_t fits_bytes, struct pb_error *err)
+{
+    const struct pb_cache_level *level = &cache->level;
+    struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
+    struct pb_sample faster[2] = {{NULL, 0, 0}, {NULL, 0, 0}}; /* within the edge, and beyond */
+    double least = cache->miss.band.low;
+    struct pb_classes classes;
+    enum pb_status status = PB_OK;
+
+    for (size_t i = 0; i < level->series->point_count; i++) {
+        const struct pb_point *point = &level->series->points[i];
+        struct pb_accesses accesses = pb_point_accesses(level->series, point);
+
+        for (size_t k = 0; k < accesses.count && is_sweep_point(point, level->way->path); k++)
+            if (status == PB_OK && pb_access_cycles(&accesses, k) < least)
+                status = pb_sample_add(&faster[point->footprint_bytes > fits_bytes],
+                                       pb_access_cycles(&accesses, k), err);
+    }
+    if (status == PB_OK && answer->kind == PB_VALUE_NUMBER &&
+        (pb_classes_find(&level->hits, &faster[1], &classes, NULL) == PB_OK ||
+         pb_classes_find(&faster[0], &faster[1], &classes, NULL) == PB_OK) &&
+        !pb_level_joins_hits(&faster[1], classes.hit.high, least))
+        pb_parameter_widen(answer, fmin(classes.miss.low, answer->numbers[0].low),
+                           answer->numbers[0].high, "less where a nearer cache answered first");
+    pb_sample_clear(&faster[0]);
+    pb_sample_clear(&faster[1]);
+    return status;
+}
+
 static enum pb_status infer_size(const struct pb_case *at, const struct cache *cache,
                                  struct pb_error *err)
 {
-    struct edge edge;
+    struct edge edge = {.onset = {.fits_bytes = 0}};
     enum pb_status status = find_edge(cache, &edge, err);
 
     if (status == PB_OK)
         state_size(at, &edge);
+    if (status != PB_NO_MEMORY && cache->level.way->past != NULL &&
+        widen_to_fastest(at, cache, edge.onset.fits_bytes, err) == PB_NO_MEMORY)
+        return PB_NO_MEMORY;
     if (status != PB_NOT_FOUND)
         return status;
     pb_parameter_set_none(pb_case_answer(at, "size_bytes"), "%s", err->message);

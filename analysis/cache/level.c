@@ -130,23 +130,16 @@ static enum pb_status collect_slowest(const struct pb_cache_level *level,
     return PB_OK;
 }
 
-/* Do loads between two latencies lie clearly above the hits? Noise begins right behind them. */
-static bool leaves_gap(double hit_most, double least, double most)
-{
-    return least - hit_most >= (1.0 - PB_MOST) * (most - least) + PB_ALIKE_CYCLES;
-}
-
 /*
  * The accesses of all steady chases; *kind_out: are those between hits and known misses a kind of
- * their own? Then they leave a gap above the hits, and are more than outliers of the reference.
+ * their own, which the reference lacks?
  */
 static enum pb_status collect_steady(const struct pb_cache_level *level, struct pb_sample *sample,
                                      bool *kind_out, struct pb_error *err)
 {
     struct pb_pick pick = {level->way->path, "traced", NULL};
     const struct pb_band hit = level->classes.hit, miss = level->classes.miss;
-    struct pb_tally outliers = {level->hits.count, level->hits.count, 0}, seen = {0, 0, 0};
-    struct pb_sample between = {NULL, 0, 0}, sorted = between;
+    struct pb_tally outliers = {level->hits.count, 0, 0}, seen = {0, 0, 0};
     const struct pb_point *point;
     enum pb_status status = PB_OK;
 
@@ -157,26 +150,16 @@ static enum pb_status collect_steady(const struct pb_cache_level *level, struct 
         if (!is_steady(point))
             continue;
         status = pb_sample_reserve(sample, accesses.count, err);
-        for (size_t i = 0; status == PB_OK && i < accesses.count; i++) {
-            double cycles = pb_access_cycles(&accesses, i);
-
-            sample->values[sample->count++] = cycles;
-            if (cycles > hit.high && cycles < miss.low)
-                status = pb_sample_add(&between, cycles, err);
-        }
+        for (size_t i = 0; status == PB_OK && i < accesses.count; i++)
+            sample->values[sample->count++] = pb_access_cycles(&accesses, i);
     }
+    seen.accesses = sample->count;
+    for (size_t i = 0; i < sample->count; i++)
+        seen.misses += sample->values[i] > hit.high && sample->values[i] < miss.low;
     for (size_t i = 0; i < level->hits.count; i++)
         outliers.misses += level->hits.values[i] > hit.high && level->hits.values[i] < miss.low;
-    outliers.hits -= outliers.misses;
-    seen = (struct pb_tally){sample->count, sample->count - between.count, between.count};
-    if (status == PB_OK)
-        status = pb_sample_sorted(&between, &sorted, err);
-    *kind_out = status == PB_OK && sorted.count >= PB_FEW &&
-                pb_tally_surprise(&seen, &outliers) <= PB_MISSES_BY_CHANCE &&
-                leaves_gap(hit.high, pb_quantile(sorted.values, sorted.count, PB_EXCEPTION),
-                           pb_quantile(sorted.values, sorted.count, 1.0 - PB_EXCEPTION));
-    pb_sample_clear(&sorted);
-    pb_sample_clear(&between);
+    *kind_out = pb_tally_surprise(&seen, &outliers) <= PB_MISSES_BY_CHANCE &&
+                !pb_level_joins_hits(sample, hit.high, miss.low);
     return status;
 }
 
@@ -203,26 +186,27 @@ static bool are_misses_slower(const struct pb_cache_level *level, const struct p
     return pb_tally_surprise(&slower, &outliers) <= PB_MISSES_BY_CHANCE;
 }
 
-/*
- * Are the loads between hits and known misses noise? A few always are. More of them are where they
- * begin close above the hits and most loads are none of them: misses that a nearer cache answers
- * leave a gap, or are most of the loads.
- */
-static bool joins_hits(const struct pb_sample *sample, double hit_most, double miss_least)
+bool pb_level_joins_hits(const struct pb_sample *sample, double hit_most, double miss_least)
 {
-    double least = INFINITY, most = -INFINITY;
-    size_t between = 0;
+    struct pb_sample between = {NULL, 0, 0}, sorted = between;
+    bool joins = true;
 
-    for (size_t i = 0; i < sample->count; i++) {
-        if (sample->values[i] <= hit_most || sample->values[i] >= miss_least)
-            continue;
-        between++;
-        least = fmin(least, sample->values[i]);
-        most = fmax(most, sample->values[i]);
+    for (size_t i = 0; i < sample->count; i++)
+        if (sample->values[i] > hit_most && sample->values[i] < miss_least &&
+            pb_sample_add(&between, sample->values[i], NULL) != PB_OK)
+            break;
+    if (between.count < PB_FEW) {
+        joins = between.count > 0;
+    } else if (pb_sample_sorted(&between, &sorted, NULL) == PB_OK) {
+        double least = pb_quantile(sorted.values, sorted.count, PB_EXCEPTION);
+        double most = pb_quantile(sorted.values, sorted.count, 1.0 - PB_EXCEPTION);
+
+        joins = (double)between.count < PB_MOST * (double)sample->count &&
+                least - hit_most < (1.0 - PB_MOST) * (most - least) + PB_ALIKE_CYCLES;
     }
-    if (between < PB_FEW)
-        return between > 0;
-    return (double)between < PB_MOST * (double)sample->count && !leaves_gap(hit_most, least, most);
+    pb_sample_clear(&sorted);
+    pb_sample_clear(&between);
+    return joins;
 }
 
 /* Adds what a sample shows of misses; false when it shows none, or noise beside known ones. */
@@ -234,7 +218,7 @@ static bool add_class(struct pb_cache_level *level, const struct pb_sample *samp
     if (pb_classes_find(&level->hits, sample, &classes, NULL) != PB_OK)
         return false;
     if (level->classified && !is_kind &&
-        joins_hits(sample, classes.hit.high, level->classes.miss.low))
+        pb_level_joins_hits(sample, classes.hit.high, level->classes.miss.low))
         return false;
     if (level->classified) {
         if (!are_misses_slower(level, sample))
@@ -259,6 +243,22 @@ static bool is_answered_sooner(const struct pb_cache_level *level)
            pb_classes_find(&level->hits, &level->past, &past, NULL) == PB_OK &&
            past.miss.high + past.hit.high < level->classes.miss.low &&
            past.miss.high < (1.0 - PB_NEXT_LEVEL_ALIKE) * level->classes.miss.low;
+}
+
+/* The middle one of the loads within a band. */
+static double middle_of(const struct pb_sample *sample, struct pb_band band)
+{
+    struct pb_sample sorted;
+    size_t first, end;
+    double middle = band.low;
+
+    if (pb_sample_sorted(sample, &sorted, NULL) != PB_OK)
+        return middle;
+    pb_sorted_range(sorted.values, sorted.count, band.low, band.high, &first, &end);
+    if (end > first)
+        middle = pb_quantile(sorted.values + first, end - first, 0.5);
+    pb_sample_clear(&sorted);
+    return middle;
 }
 
 /*
@@ -295,7 +295,7 @@ static enum pb_status classify(struct pb_cache_level *level, struct pb_error *er
     if (status != PB_OK)
         return status;
     if (is_answered_sooner(level)) {
-        double seen = level->classes.miss.low;
+        double seen = middle_of(&level->misses, level->classes.miss);
 
         if (add_class(level, &level->past, false)) {
             struct pb_sample kept = level->misses;

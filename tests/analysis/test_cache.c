@@ -124,6 +124,30 @@ static void test_miss__loads_past_it_are_sooner_by_a_level_or_by_their_way(void 
     }
 }
 
+/* A small L1 whose misses two caches of the SM answer, the nearer one those of short chases only.
+ */
+static void test_miss__reaches_to_what_answers_short_chases(void **state)
+{
+    struct synthetic_noise noise = noisy;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "l1_capacity")->series;
+    const struct pb_estimate *miss;
+
+    (void)state;
+    synthetic_constant(series, &noise, "global_ca", "reference", 32, 512);
+    synthetic_constant(series, &noise, "global_cg", "reference", 257, 512);
+    synthetic_constant(series, &noise, "global_ca", "miss", 257, 512);
+    for (size_t i = 0; i < 8; i++) {
+        synthetic_constant(series, &noise, "global_ca", "bisect", i < 2 ? 70 : 140, 512);
+        series->points[series->point_count - 1].footprint_bytes = 32 * 512;
+        series->points[series->point_count - 1].stride_bytes = 32;
+    }
+    device_infer(&device);
+    miss = &device_parameter(&device, "l1", "miss_latency_cycles")->numbers[0];
+    assert_true(miss->low > 32 && miss->low <= 71 && miss->high >= 140);
+    device_clear(&device);
+}
+
 static void test_l1__passes_that_disagree_lower_the_confidence(void **state)
 {
     struct synthetic_noise noise = noisy;
@@ -373,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_cache__is_exact_with_jitter_and_spikes),
         cmocka_unit_test(test_l1__path_past_it_is_as_fast_means_not_cached),
         cmocka_unit_test(test_miss__loads_past_it_are_sooner_by_a_level_or_by_their_way),
+        cmocka_unit_test(test_miss__reaches_to_what_answers_short_chases),
         cmocka_unit_test(test_l1__passes_that_disagree_lower_the_confidence),
         cmocka_unit_test(test_l1__without_a_miss_phase_the_sweep_shows_misses),
         cmocka_unit_test(test_l1__smaller_while_recording_takes_the_finer_edge),
