@@ -376,18 +376,24 @@ void pb_level_clear(struct pb_cache_level *level)
     level->classified = false;
 }
 
-/* What of the reference looks like misses, and how much of that noise makes at most. */
+/*
+ * What of the reference looks like misses, and how much of that noise makes at most: noise that is
+ * as slow as misses may be half as slow as well, and lies between them and the hits.
+ */
 static struct pb_tally tally_reference(const struct pb_cache_level *level, double *noise_out)
 {
-    struct pb_pick pick = {level->way->path, "traced", "reference"};
-    const struct pb_point *point;
+    const struct pb_band hit = level->classes.hit, miss = level->classes.miss;
+    double most = miss.low, between = 0.0; /* that misses take */
 
-    *noise_out = pb_classes_have_gap(&level->classes) ? 0.0 : INFINITY;
-    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
-        struct pb_accesses accesses = pb_point_accesses(level->series, point);
+    for (size_t i = 0; i < level->hits.count; i++) {
+        double cycles = level->hits.values[i];
 
-        *noise_out += pb_classes_most_noise(pb_classes_expect_noise(&level->classes, &accesses));
+        most = fmax(most, fmin(cycles, miss.high));
+        between += cycles > hit.high && cycles < miss.low;
     }
+    *noise_out = pb_classes_have_gap(&level->classes)
+                     ? pb_classes_most_noise(between * (most - miss.low) / (miss.low - hit.high))
+                     : INFINITY;
     return pb_classes_tally(&level->classes, &level->hits);
 }
 
