@@ -11,6 +11,7 @@
 
 #include "analysis/device.h"
 #include "analysis/synthetic.h"
+#include "analysis/throughput/banks.h"
 
 static const struct synthetic_noise noisy = {14, 2, 1e-4, 300, 1};
 
@@ -165,6 +166,37 @@ static void test_banks__may_be_wider_than_any_word(void **state)
     check_banks(16, cost, 2);
 }
 
+/*
+ * 128 banks of 8 bytes, whose conflicts of 16 and 32 ways no stride up to 64 words shows: shapes of
+ * 32 banks explain as much, by which some strides have so many.
+ */
+static void test_banks__costs_that_one_of_the_shapes_lacks_are_open(void **state)
+{
+    static const double cost[] = {18, 19, 22, 22, 50, 51};
+    struct synthetic_noise noise = noisy;
+    struct device device = {0};
+    struct pb_series *series = &device_record(&device, "bank_conflict")->series;
+    const struct pb_parameter *conflicts;
+
+    (void)state;
+    device.info.warp_size = 32;
+    for (uint64_t stride = 0; stride <= 64; stride++) {
+        uint32_t ways = pb_banks_ways(128, 8, 32, stride), level = 0;
+
+        while ((1u << level) < ways)
+            level++;
+        synthetic_constant(series, &noise, "shared", "word4", (uint32_t)cost[level], 64);
+        series->points[series->point_count - 1].stride_bytes = 4 * stride;
+    }
+    device_infer(&device);
+    conflicts = device_parameter(&device, "shared", "conflict_cycles");
+    for (size_t i = 0; i < conflicts->number_count; i++)
+        assert_true(isnan(conflicts->numbers[i].value) ||
+                    (conflicts->numbers[i].low <= cost[i + 1] &&
+                     conflicts->numbers[i].high >= cost[i + 1]));
+    device_clear(&device);
+}
+
 /* Strides that take what they like: most of them keep to some shape by chance, but not nearly all.
  */
 static void test_banks__shape_that_explains_little_is_none(void **state)
@@ -256,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_shared__trace_and_pass),
         cmocka_unit_test(test_banks__table_viii_of_m16),
         cmocka_unit_test(test_banks__may_be_wider_than_any_word),
+        cmocka_unit_test(test_banks__costs_that_one_of_the_shapes_lacks_are_open),
         cmocka_unit_test(test_banks__shape_that_explains_little_is_none),
         cmocka_unit_test(test_copy__peak_with_its_shape),
         cmocka_unit_test(test_copy__more_than_possible_is_no_peak),

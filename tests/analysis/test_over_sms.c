@@ -168,6 +168,28 @@ static void test_over_sms__misses_of_a_sweep_beyond_the_tlb_are_a_bound(void **s
     pb_parameters_clear(&parameters);
 }
 
+/* Lines that an L2 with random victims has lost are in an L3 of 3 MiB, but not all of 12 MiB. */
+static void test_over_sms__misses_that_a_third_cache_answers_first_are_its(void **state)
+{
+    struct blind_profile device = tlb_device();
+    struct pb_parameters parameters = {0};
+    const struct pb_estimate *misses;
+
+    (void)state;
+    device.caches[BLIND_L2].policy = "random";
+    device.caches[BLIND_FOURTH] = device.caches[BLIND_L2];
+    device.caches[BLIND_FOURTH].id = "l3";
+    device.caches[BLIND_FOURTH].sets *= 2;
+    device.caches[BLIND_FOURTH].policy = "lru";
+    device.caches[BLIND_FOURTH].latency_cycles += 130;
+    device.dram_cycles = device.caches[BLIND_FOURTH].latency_cycles + 130;
+    selected_infer_profile(&device, "clock_overhead,l2_capacity,dram_latency,tlb_reach,tlb_remap",
+                           &parameters);
+    misses = selected_find(&parameters, "l2", "miss_latency_cycles")->numbers;
+    assert_true(misses->low <= device.caches[BLIND_FOURTH].latency_cycles + 1.0);
+    pb_parameters_clear(&parameters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_over_sms__load_pairs_that_miss_both_levels_show_none),
         cmocka_unit_test(test_over_sms__passes_that_crowd_few_sets_are_not_of_l2),
         cmocka_unit_test(test_over_sms__misses_of_a_sweep_beyond_the_tlb_are_a_bound),
+        cmocka_unit_test(test_over_sms__misses_that_a_third_cache_answers_first_are_its),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,6 +328,18 @@ static void test_levels__spikes_take_no_page_from_its_set(void **state)
                           tlb_level(2 * mib, 80, 7, (const uint32_t[]){ways, 8, 8, 8, 8, 8, 8}));
 }
 
+/* Every load takes up to 40 cycles more: a step of 12 shows once that behind it is known. */
+static void test_levels__a_step_within_the_noise_is_found(void **state)
+{
+    static const uint64_t mib = (uint64_t)1 << 20;
+    struct blind_profile profile = tlb_device();
+
+    (void)state;
+    profile.jitter_cycles = 40;
+    assert_two_levels(&profile, tlb_level(2 * mib, 12, 1, (const uint32_t[]){16}),
+                      tlb_level(32 * mib, 90, 1, (const uint32_t[]){128}));
+}
+
 /* Of noise on one load in twenty some chases have more, by chance: the levels fit all the same. */
 static void test_levels__chance_makes_more_noise_in_some_chases(void **state)
 {
@@ -384,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_levels__unequal_sets_behind_unequal_ones_are_found),
         cmocka_unit_test(test_levels__a_penalty_next_to_a_cache_step_is_stated),
         cmocka_unit_test(test_levels__spikes_take_no_page_from_its_set),
+        cmocka_unit_test(test_levels__a_step_within_the_noise_is_found),
         cmocka_unit_test(test_levels__chance_makes_more_noise_in_some_chases),
         cmocka_unit_test(test_levels__lines_of_different_times_hide_no_level),
     };
