@@ -123,9 +123,13 @@ void pb_parameter_set_list(struct pb_parameter *parameter, const struct pb_estim
     size_t stated = 0;
     va_list args;
 
+    if (count > PB_LIST_MAX) {
+        pb_parameter_set_none(parameter, "not applicable: a list of %zu values is too long", count);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         stated += is_stated(&estimates[i]);
-    if (stated == 0 || count > PB_LIST_MAX) {
+    if (stated == 0) {
         pb_parameter_set_none(parameter, "not observable: none of %zu values", count);
         return;
     }
