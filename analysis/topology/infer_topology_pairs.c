@@ -2,9 +2,10 @@
  * sm.tpc_count and sm.tpc_sm_counts: which SMs share a TPC.
  *
  * Two kinds of evidence. Pairs (test sm_pairs): SMs of a TPC may share their way out, so that both
- * are slower when they move data at the same time. Clusters (test sm_clusters): those of two CTAs
- * run on one TPC each time; SMs that have always one and the same partner there are taken for one,
- * with modest confidence, as nothing but habit says so.
+ * are slower when they move data at the same time; pairs.h says how they are told from those of a
+ * GPC. Clusters (test sm_clusters): those of two CTAs run on one TPC each time; SMs that have
+ * always one and the same partner there are taken for one, with modest confidence, as nothing but
+ * habit says so.
  *
  * Where both are conclusive they must agree: components of pairs that part partners, or ways out
  * that more than two partners share, leave TPCs open. What is no way out (constants, translations)
@@ -188,7 +189,7 @@ static void state_pairs(const struct pb_case *at, const struct tpcs *tpcs)
     pb_votes_add_share(&votes, tpcs->best.members, tpcs->best.members, PIECES_MAX);
     snprintf(method, sizeof(method),
              "pairs of SMs that %.*s together over %.2f times as long as alone; %.0f%% above all "
-             "others, in closed groups%s",
+             "others, in closed groups of neighbours%s",
              PB_NAME_LENGTH - 1, tpcs->kind, tpcs->gap.slowdown, 100.0 * tpcs->gap.share,
              tpcs->clusters > 0 ? "; clusters of two run on the same" : "");
     pb_union_find_state(&tpcs->best, pb_votes_confidence(&votes), pb_case_answer(at, "tpc_count"),

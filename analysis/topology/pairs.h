@@ -1,10 +1,15 @@
 /*
- * Components of SMs that slow each other down when they work at the same time (test sm_pairs).
+ * TPCs: components of SMs that slow each other down when they work at the same time (test
+ * sm_pairs).
  *
  * Whoever shares something with one member of a component shares it with all: pairs that are
- * clearly slower than all others but do not close components show nothing.
+ * clearly slower than all others but do not close components show nothing. A GPC's SMs may share as
+ * well, more or less than a TPC's. Numbers tell them apart: those of a TPC follow each other, while
+ * TPCs are dealt to the GPCs in turn. A GPC's last TPC may be a single SM, which slows none.
  *
- * Source: facts 4 on maps of SMs.
+ * Limit: GPCs of a TPC each, but for the last, are runs of numbers, too.
+ *
+ * Source: facts 4 on maps of SMs; recordings of H100s and H200s.
  */
 #ifndef PB_ANALYSIS_TOPOLOGY_PAIRS_H
 #define PB_ANALYSIS_TOPOLOGY_PAIRS_H
@@ -22,13 +27,8 @@ struct pb_pairs_gap {
 enum pb_status pb_pairs_check(const struct pb_matrix *matrix, struct pb_error *err);
 
 /*
- * How much slower both of a pair are than alone: the less slow of the two, so no spike counts.
- * cycles[sms][sms] of one kind.
- */
-double pb_pairs_slowdown(const double *cycles, size_t sms, size_t a, size_t b);
-
-/*
- * The components of one kind of work, of a matrix that was checked: those behind the widest gap.
+ * The components of one kind of work, of a matrix that was checked: of those whose SMs follow each
+ * other by number, those behind the widest gap.
  *
  * components  open, of as many members as the matrix has SMs; undefined unless PB_OK
  *

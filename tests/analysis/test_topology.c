@@ -102,7 +102,8 @@ static void record_pairs(struct device *device, size_t size, double slow, bool b
             matrix->values[a * SMS + b] =
                 synthetic_latency(&noise, 0) + 10000.0 * (shares ? slow : 1.0);
         }
-    matrix->values[5] = 90000; /* a spike of one of the two */
+    matrix->values[5] = 90000;             /* a spike of one of the two */
+    matrix->values[6 * SMS + 6] = 30000.0; /* of one alone */
 }
 
 static void test_tpcs__are_closed_circles(void **state)
@@ -118,6 +119,53 @@ static void test_tpcs__are_closed_circles(void **state)
     record_pairs(&device, 3, 1.4, true);
     device_infer(&device);
     assert_none(&device, "sm", "tpc_count", "no pairs of SMs");
+    device_clear(&device);
+}
+
+/* GPCs that slow their SMs down, too: TPCs of an even number are of one, the others of another. */
+static void slow_gpcs(struct device *device, size_t tpc_sms, double slow)
+{
+    double *values = device->recordings[device->count - 1].matrix.values;
+
+    for (size_t a = 0; a < SMS; a++)
+        for (size_t b = 0; b < SMS; b++)
+            if (a / tpc_sms != b / tpc_sms && a / tpc_sms % 2 == b / tpc_sms % 2)
+                values[a * SMS + b] *= slow;
+}
+
+/* SMs of a GPC are slow together, those of a TPC more so, or no more: TPCs show then, or are open.
+ */
+static void test_tpcs__are_not_gpcs(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_pairs(&device, 2, 2.0, false);
+    slow_gpcs(&device, 2, 1.2);
+    device_infer(&device);
+    assert_value(&device, "sm", "tpc_count", 6);
+    assert_value(&device, "sm", "tpc_sm_counts", 2);
+    device_clear(&device);
+    record_pairs(&device, 2, 1.5, false);
+    slow_gpcs(&device, 2, 1.5);
+    device_infer(&device);
+    assert_none(&device, "sm", "tpc_count", "no neighbours by number");
+    device_clear(&device);
+}
+
+/* TPCs of SMs 0 … 4 and 5 … 9; SMs 10 and 11 do not slow each other down. */
+static void test_tpcs__may_be_a_single_sm(void **state)
+{
+    struct device device = {0};
+    double *values;
+
+    (void)state;
+    record_pairs(&device, 5, 1.4, false);
+    values = device.recordings[0].matrix.values;
+    values[10 * SMS + 11] = values[10 * SMS + 10];
+    device_infer(&device);
+    assert_value(&device, "sm", "tpc_count", 4);
+    assert_float_equal(device_parameter(&device, "sm", "tpc_sm_counts")->numbers[3].value, 1, 0);
     device_clear(&device);
 }
 
@@ -572,6 +620,8 @@ int main(void)
         cmocka_unit_test(test_topology__layout_of_an_h200_is_found),
         cmocka_unit_test(test_topology__a_device_without_clusters_says_so),
         cmocka_unit_test(test_tpcs__are_closed_circles),
+        cmocka_unit_test(test_tpcs__are_not_gpcs),
+        cmocka_unit_test(test_tpcs__may_be_a_single_sm),
         cmocka_unit_test(test_tpcs__noise_alone_makes_none),
         cmocka_unit_test(test_tpcs__constant_partners_make_them),
         cmocka_unit_test(test_tpcs__changing_partners_make_none),
