@@ -163,7 +163,7 @@ const struct pb_inference pb_inferences[] = {
      {"sm_clusters", "?l2_map", "?sm_pairs"},
      {{"gpc_count", ""}, {"gpc_sm_counts", ""}},
      pb_infer_gpcs},
-    {"sm",
+    {"sm", /* after GPCs, of which TPCs are parts */
      {"?sm_pairs", "?sm_clusters"},
      {{"tpc_count", ""}, {"tpc_sm_counts", ""}},
      pb_infer_tpcs},

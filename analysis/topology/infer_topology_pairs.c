@@ -5,7 +5,9 @@
  * are slower when they move data at the same time; pairs.h says how they are told from those of a
  * GPC. Clusters (test sm_clusters): those of two CTAs run on one TPC each time; SMs that have
  * always one and the same partner there are taken for one, with modest confidence, as nothing but
- * habit says so.
+ * habit says so. Clusters of two fit into a larger TPC as well, or across two. So partners count
+ * only where there is no room for more: where most are neighbours by number, and the SMs before and
+ * after them are of another GPC.
  *
  * Where both are conclusive they must agree: components of pairs that part partners, or ways out
  * that more than two partners share, leave TPCs open. What is no way out (constants, translations)
@@ -75,8 +77,29 @@ static size_t join_partners(const struct pb_matrix *matrix, size_t sms, size_t *
     return clusters >= sms ? clusters : 0; /* sms / 2 of them in each launch */
 }
 
-/* *clusters_out 0: no partners are known. */
-static enum pb_status find_partners(const struct pb_matrix *matrix, size_t sms,
+/* May both be of one GPC? */
+static bool may_share_gpc(const struct pb_topology *topology, size_t sms, size_t a, size_t b)
+{
+    if (b >= sms) /* before the first SM, or after the last */
+        return false;
+    return topology->gpcs == NULL || topology->sm_count != sms ||
+           topology->gpcs[a] == topology->gpcs[b];
+}
+
+/* Are most partners all that follows each other by number in a GPC? */
+static bool are_whole_runs(const size_t *partner, const struct pb_topology *topology, size_t sms)
+{
+    size_t whole = 0;
+
+    for (size_t sm = 0; sm + 1 < sms; sm++)
+        whole += partner[sm] == sm + 1 && !may_share_gpc(topology, sms, sm, sm - 1) &&
+                 !may_share_gpc(topology, sms, sm, sm + 2);
+    return 4 * whole > sms; /* of half as many partners as SMs */
+}
+
+/* *clusters_out 0: no partners are known, or they may not be all of a TPC. */
+static enum pb_status find_partners(const struct pb_matrix *matrix,
+                                    const struct pb_topology *topology, size_t sms,
                                     struct pb_union_find *components, size_t *clusters_out,
                                     struct pb_error *err)
 {
@@ -93,6 +116,8 @@ static enum pb_status find_partners(const struct pb_matrix *matrix, size_t sms,
         return pb_fail(err, PB_NO_MEMORY, "out of memory allocating partners of %zu SMs", sms);
     memset(partner, 0xff, sms * sizeof(*partner)); /* SIZE_MAX: none */
     *clusters_out = join_partners(matrix, sms, partner, components);
+    if (!are_whole_runs(partner, topology, sms))
+        *clusters_out = 0;
     pb_union_find_count(components);
     free(partner);
     return PB_OK;
@@ -212,8 +237,9 @@ static void state_partners(const struct pb_case *at, const struct tpcs *tpcs)
 
 static enum pb_status conclude(const struct pb_case *at, struct tpcs *tpcs, struct pb_error *err)
 {
-    enum pb_status status = find_partners(&at->recordings[1].matrix, tpcs->partners.members,
-                                          &tpcs->partners, &tpcs->clusters, err);
+    enum pb_status status =
+        find_partners(&at->recordings[1].matrix, &at->parameters->topology, tpcs->partners.members,
+                      &tpcs->partners, &tpcs->clusters, err);
 
     if (status == PB_OK)
         status = compare_all_kinds(tpcs, err);

@@ -180,22 +180,35 @@ static void test_tpcs__noise_alone_makes_none(void **state)
     device_clear(&device);
 }
 
-/* Clusters of two: SM 2i and its neighbour, by launch; the last launch pairs otherwise if
- * requested. */
-static void record_partners(struct device *device, bool always)
+/*
+ * Clusters of two: SM 2i and its neighbour, by launch; the last launch pairs otherwise unless
+ * `always`. Those of four and six show two GPCs, to which `dealt` SMs at a time go in turn.
+ */
+static void record_partners(struct device *device, bool always, size_t dealt)
 {
+    enum { LAUNCHES = 3, CLUSTERS = SMS / 2, RANKS = 6 };
     static const double numbers[] = {0, 1, 2, 3, 4, 5};
     static const char *const names[] = {"size", "launch", "cluster", "rank"};
-    static const double sizes[] = {1, 2};
-    const size_t lengths[] = {2, 3, 6, 2};
+    static const double sizes[] = {2, 4, 6};
+    const size_t lengths[] = {3, LAUNCHES, CLUSTERS, RANKS};
     struct pb_matrix *matrix = &device_record(device, "sm_clusters")->matrix;
+    double *values;
 
     for (size_t i = 0; i < 4; i++)
         pb_axis_set_values(&matrix->axes[i], names[i], "", "", i == 0 ? sizes : numbers, lengths[i],
                            NULL);
     assert_int_equal(pb_matrix_allocate(matrix, "", "", NULL), PB_OK);
-    for (size_t i = 0; i < 3 * SMS; i++)
-        matrix->values[3 * SMS + i] = (double)((i % SMS + (!always && i >= 2 * SMS)) % SMS);
+    values = matrix->values;
+    for (size_t launch = 0; launch < LAUNCHES; launch++)
+        for (size_t sm = 0; sm < SMS; sm++) {
+            size_t gpc = sm / dealt % 2, at = sm / dealt / 2 * dealt + sm % dealt;
+            size_t pair = (sm + (!always && launch == 2)) % SMS;
+
+            values[(launch * CLUSTERS + pair / 2) * RANKS + pair % 2] = (double)sm;
+            if (at < 4)
+                values[((LAUNCHES + launch) * CLUSTERS + gpc) * RANKS + at] = (double)sm;
+            values[((2 * LAUNCHES + launch) * CLUSTERS + gpc) * RANKS + at] = (double)sm;
+        }
     device->info.sm_count = SMS;
 }
 
@@ -204,7 +217,7 @@ static void test_tpcs__constant_partners_make_them(void **state)
     struct device device = {0};
 
     (void)state;
-    record_partners(&device, true);
+    record_partners(&device, true, 2);
     record_pairs(&device, 2, 1.0, false);
     device_infer(&device);
     assert_value(&device, "sm", "tpc_count", 6);
@@ -214,12 +227,31 @@ static void test_tpcs__constant_partners_make_them(void **state)
     device_clear(&device);
 }
 
+/* Of four SMs that follow each other in a GPC, two may be a TPC, or all. */
+static void test_tpcs__partners_that_may_be_of_a_larger_one_make_none(void **state)
+{
+    struct device device = {0};
+
+    (void)state;
+    record_partners(&device, true, 4);
+    record_pairs(&device, 2, 1.0, false);
+    device_infer(&device);
+    assert_none(&device, "sm", "tpc_count", "no pairs of SMs");
+    device_clear(&device);
+    record_partners(&device, true, 4);
+    record_pairs(&device, 4, 1.4, false);
+    device_infer(&device);
+    assert_value(&device, "sm", "tpc_count", 3);
+    assert_value(&device, "sm", "tpc_sm_counts", 4);
+    device_clear(&device);
+}
+
 static void test_tpcs__changing_partners_make_none(void **state)
 {
     struct device device = {0};
 
     (void)state;
-    record_partners(&device, false);
+    record_partners(&device, false, 2);
     record_pairs(&device, 2, 1.0, false);
     device_infer(&device);
     assert_none(&device, "sm", "tpc_count", "no pairs of SMs");
@@ -231,7 +263,7 @@ static void test_tpcs__pairs_that_agree_with_partners_are_sure(void **state)
     struct device device = {0};
 
     (void)state;
-    record_partners(&device, true);
+    record_partners(&device, true, 2);
     record_pairs(&device, 2, 1.4, false);
     device_infer(&device);
     assert_value(&device, "sm", "tpc_count", 6);
@@ -246,7 +278,7 @@ static void test_tpcs__pairs_that_contradict_partners_leave_them_open(void **sta
 
     (void)state;
     for (size_t size = 3; size <= 4; size++) {
-        record_partners(&device, true);
+        record_partners(&device, true, 2);
         record_pairs(&device, size, 1.4, false);
         device_infer(&device);
         assert_none(&device, "sm", "tpc_count", "share clusters of two with");
@@ -624,6 +656,7 @@ int main(void)
         cmocka_unit_test(test_tpcs__may_be_a_single_sm),
         cmocka_unit_test(test_tpcs__noise_alone_makes_none),
         cmocka_unit_test(test_tpcs__constant_partners_make_them),
+        cmocka_unit_test(test_tpcs__partners_that_may_be_of_a_larger_one_make_none),
         cmocka_unit_test(test_tpcs__changing_partners_make_none),
         cmocka_unit_test(test_tpcs__pairs_that_agree_with_partners_are_sure),
         cmocka_unit_test(test_tpcs__pairs_that_contradict_partners_leave_them_open),
