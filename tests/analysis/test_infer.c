@@ -172,7 +172,7 @@ static void test_banks__may_be_wider_than_any_word(void **state)
  */
 static void test_banks__costs_that_one_of_the_shapes_lacks_are_open(void **state)
 {
-    static const double cost[] = {18, 19, 22, 22, 50, 51};
+    static const double cost[] = {19, 19, 22, 22, 50, 51};
     struct synthetic_noise noise = noisy;
     struct device device = {0};
     struct pb_series *series = &device_record(&device, "bank_conflict")->series;
