@@ -244,6 +244,12 @@ void blind_draw(uint64_t seed, struct blind_profile *profile_out)
                                     .theoretical_bytes_per_s = 2.5e11};
     uint64_t state = seed * 0x2545f4914f6cdd1du + 1;
 
+    if (seed >= BLIND_HIDDEN_FIRST) {
+        blind_draw_broad(seed, profile_out);
+        blind_parallel_draw(profile_out);
+        blind_draw_hidden(profile_out);
+        return;
+    }
     if (seed >= BLIND_BUSY_FIRST) {
         blind_draw_broad(seed, profile_out);
         blind_parallel_draw(profile_out);
@@ -401,6 +407,8 @@ static void write_sides(FILE *file, const struct blind_profile *profile)
     if (profile->tpc_sms > 0)
         fprintf(file, ", \"tpc_sms\": %u, \"tpc_slowdown\": %.17g", profile->tpc_sms,
                 profile->tpc_slowdown);
+    if (profile->gpc_slowdown > 0.0)
+        fprintf(file, ", \"gpc_slowdown\": %.17g", profile->gpc_slowdown);
     fputs("},\n", file);
     if (sides->far_cycles == 0)
         return;

@@ -114,8 +114,8 @@ struct blind_profile {
     uint32_t burst_loads; /* 0: spikes come by themselves */
     double spike_probability;
     struct blind_parallel parallel;
-    uint32_t tpc_sms; /* 0: 2, as by default */
-    double tpc_slowdown;
+    uint32_t tpc_sms;                  /* 0: 2, as by default */
+    double tpc_slowdown, gpc_slowdown; /* 0: 1 */
     struct blind_fault faults[BLIND_FAULTS_MAX];
     size_t fault_count;
 };
@@ -179,6 +179,9 @@ enum { BLIND_SLICED_FIRST = 70000000 };
 /* And from here on as broad.c draws them, with spikes in bursts, as others' traffic makes them. */
 enum { BLIND_BUSY_FIRST = 80000000 };
 
+/* And from here on as broad.c draws them, with one thing that hides another, see hidden.c. */
+enum { BLIND_HIDDEN_FIRST = 90000000 };
+
 /* Of a set of the cache. */
 uint32_t blind_ways(const struct blind_cache *cache, uint32_t set);
 
@@ -193,6 +196,7 @@ void blind_draw_rare(struct blind_profile *profile);
 void blind_draw_strange(struct blind_profile *profile);
 void blind_draw_impaired(struct blind_profile *profile);
 void blind_draw_extreme(struct blind_profile *profile);
+void blind_draw_hidden(struct blind_profile *profile);
 
 /* One fault as the simulator reads it. */
 void blind_fault_text(const struct blind_fault *fault, char text_out[64]);
