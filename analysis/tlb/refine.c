@@ -1043,8 +1043,10 @@ static void drop_levels(struct climb *climb, struct pb_tlb_levels *levels)
 }
 
 /* A level of one entry that covers no more than those before it answers nothing that they miss. */
-static void join_idle(struct pb_tlb_levels *levels)
+static bool join_idle(struct pb_tlb_levels *levels)
 {
+    size_t before_count = levels->count;
+
     for (size_t at = levels->count; at-- > 1;) {
         struct pb_tlb_level *before = &levels->items[at - 1], *here = &levels->items[at];
 
@@ -1055,6 +1057,7 @@ static void join_idle(struct pb_tlb_levels *levels)
         levels->count--;
         memmove(here, here + 1, (levels->count - at) * sizeof(*here));
     }
+    return levels->count < before_count;
 }
 
 /*
@@ -1118,6 +1121,8 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     }
     if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
         drop_levels(&climb, levels);
+    if (climb.status == PB_OK && join_idle(levels))
+        climb.status = check(evidence, levels, err);
     evidence->cache_share = levels->cache_share;
     return climb.status;
 }
