@@ -34,8 +34,8 @@ static void draw_third(uint64_t *state, struct blind_profile *profile)
     l3->sets *= (uint32_t)ONE_OF(state, 2, 4, 8);
     l3->policy = chance(state, 50) ? "lru" : "random";
     l3->prefetch_bytes = 0;
-    l3->latency_cycles = l2->latency_cycles + between(state, 30, 120);
-    profile->dram_cycles = l3->latency_cycles + between(state, 40, 200);
+    l3->latency_cycles = l2->latency_cycles + profile->jitter_cycles + between(state, 30, 120);
+    profile->dram_cycles = l3->latency_cycles + profile->jitter_cycles + between(state, 40, 200);
 }
 
 static void draw_constants(uint64_t *state, struct blind_cache *second)
@@ -70,8 +70,9 @@ void blind_draw_hidden(struct blind_profile *profile)
         return;
     *second = (struct blind_cache){.id = "constant_l15", .paths = "[\"constant\"]"};
     draw_constants(&state, second);
-    second->latency_cycles =
-        profile->caches[BLIND_CONSTANT].latency_cycles + between(&state, 20, 60);
-    if (second->latency_cycles >= profile->caches[BLIND_L2].latency_cycles - 20.0)
+    second->latency_cycles = profile->caches[BLIND_CONSTANT].latency_cycles +
+                             profile->jitter_cycles + between(&state, 20, 60);
+    if (second->latency_cycles + profile->jitter_cycles >=
+        profile->caches[BLIND_L2].latency_cycles - 20.0)
         second->line_bytes = 0;
 }
