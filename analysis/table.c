@@ -88,7 +88,7 @@ const struct pb_inference pb_inferences[] = {
      LINE_ANSWERS,
      pb_infer_geometry},
     {"dram",
-     {"dram_latency"},
+     {"dram_latency", "?prefetch"},
      {{"latency_cycles", "cycle"}, {"latency_ns", "ns"}, {"latency_mode_cycles", "cycle"}},
      pb_infer_dram_latency},
     {"l2", {"dram_latency"}, {{NULL, NULL}}, pb_infer_l2_misses_over_sms},

@@ -15,6 +15,11 @@
 
 enum { KINDS_MAX = 16 };
 
+/* Of loads in order by such steps one in 16 is the first of a page of 4 KiB; none is smaller. */
+enum { IN_ORDER_MAX_BYTES = 256 };
+
+static const char of_loads_in_order[] = "cold loads in order";
+
 /* The latency of the picked traces and passes. PB_NOT_FOUND: there are none. */
 static enum pb_status measure(const struct pb_series *series, const char *path, const char *phase,
                               struct pb_latency_estimate *latency_out, struct pb_error *err)
@@ -78,8 +83,18 @@ static double share_warm(const struct pb_sample *differences)
 struct translation {
     double warm;              /* share of near loads that find it */
     double untranslated_most; /* what L2 hits without it take at most; NaN: nobody looked */
-    double cost_most;         /* what a translation costs at most */
+    double cost;              /* of a translation that no level of the TLB has */
+    struct pb_latency_estimate in_order; /* cold loads that find it; no cycles: none were seen */
 };
+
+/* What the slowest kind of the sorted loads takes; 0 of none. */
+static double slowest_kind(const struct pb_sample *sorted)
+{
+    struct pb_mode modes[KINDS_MAX];
+    size_t kinds = pb_modes_find(sorted->values, sorted->count, KINDS_MAX, modes);
+
+    return kinds > 0 ? modes[kinds - 1].median : 0.0;
+}
 
 /*
  * How many of the near loads find their translation: of two loads in a place the second one surely
@@ -97,13 +112,12 @@ static enum pb_status find_translation(const struct pb_series *series,
         status = sort_pairs(&cycles, false, &first, err);
     if (status == PB_OK)
         status = sort_pairs(&cycles, true, &differences, err);
-    *translation_out = (struct translation){1.0, NAN, 0.0};
+    *translation_out = (struct translation){.warm = 1.0, .untranslated_most = NAN};
     if (status == PB_OK && differences.count > 0) {
         translation_out->warm = share_warm(&differences);
         translation_out->untranslated_most =
             pb_quantile(first.values, first.count, 1.0 - PB_EXCEPTION);
-        translation_out->cost_most =
-            pb_quantile(differences.values, differences.count, 1.0 - PB_EXCEPTION);
+        translation_out->cost = slowest_kind(&differences);
     }
     pb_sample_clear(&differences);
     pb_sample_clear(&first);
@@ -129,43 +143,92 @@ static enum pb_status keep_lowest(struct pb_sample *cycles, struct pb_error *err
 }
 
 /*
- * Are some near loads translated and some not? A kind of them that takes more than the fastest one,
- * and no more than a translation costs, is the same load without its translation. Pages smaller
- * than 2 MiB are new to the loads that tell the share, and are not to many of the near ones.
+ * Cold loads in order, few of which are the first of their page: the finest chase whose loads take
+ * longer than hits. Where something runs ahead, some may wait for less than DRAM. NaN: none.
  */
-static enum pb_status are_mixed(const struct pb_series *series,
-                                const struct translation *translation, bool *mixed_out,
-                                struct pb_error *err)
+static enum pb_status measure_in_order(const struct pb_series *series,
+                                       struct translation *translation, struct pb_error *err)
 {
-    struct pb_latency_estimate near;
+    static const struct pb_pick pick = {"global_cg", "traced", "strided"};
+    double most =
+        (1.0 + PB_NEXT_LEVEL_ALIKE) * (translation->untranslated_most - translation->cost);
+    struct pb_estimate *in_order = &translation->in_order.cycles;
+    const struct pb_point *point;
     enum pb_status status = PB_OK;
 
-    *mixed_out = translation->warm < 1.0 && translation->warm >= 1.0 - PB_MOST;
-    if (translation->warm == 1.0 || *mixed_out)
-        return PB_OK;
-    status = measure(series, NULL, "near", &near, err);
-    if (status == PB_OK)
-        *mixed_out = near.modes > 1 && near.mode_cycles[1] - near.mode_cycles[0] <=
-                                           translation->cost_most + PB_ALIKE_CYCLES;
+    *in_order = PB_ESTIMATE_NONE;
+    for (size_t at = 0; status == PB_OK && !(in_order->low > most) &&
+                        (point = pb_point_next(series, &pick, &at)) != NULL;) {
+        struct pb_accesses chase = pb_point_accesses(series, point);
+        struct pb_sample cycles = {NULL, 0, 0};
+
+        *in_order = PB_ESTIMATE_NONE;
+        if (chase.count == 0 || point->stride_bytes > IN_ORDER_MAX_BYTES)
+            continue;
+        status = pb_sample_reserve(&cycles, chase.count, err);
+        for (size_t i = 0; status == PB_OK && i < chase.count; i++)
+            cycles.values[cycles.count++] = pb_access_cycles(&chase, i);
+        if (status == PB_OK)
+            status = pb_latency_estimate(&cycles, NULL, &translation->in_order, err);
+        pb_sample_clear(&cycles);
+    }
+    if (!(in_order->low > most))
+        *in_order = PB_ESTIMATE_NONE;
     return status;
 }
 
-/* The latency of the near loads; of those whose translation was there, where some lack it. */
-static enum pb_status measure_near(const struct pb_series *series, bool is_mixed,
-                                   struct pb_latency_estimate *near_out, struct pb_error *err)
+/*
+ * Is there a kind of near loads that takes what these do and a translation? *band_out: what it
+ * tells of these.
+ */
+static bool are_seen_untranslated(const struct pb_latency_estimate *loads,
+                                  const struct pb_sample *near,
+                                  const struct translation *translation, struct pb_band *band_out)
 {
-    static const struct pb_pick near = {NULL, "traced", "near"};
-    struct pb_sample cycles = {NULL, 0, 0};
-    enum pb_status status;
+    struct pb_mode modes[KINDS_MAX];
+    double cost = translation->cost;
+    size_t kinds = pb_modes_find(near->values, near->count, KINDS_MAX, modes);
 
-    if (!is_mixed)
-        return measure(series, NULL, "near", near_out, err);
-    status = pb_trace_collect(series, &near, &cycles, err);
-    if (status == PB_OK)
-        status = keep_lowest(&cycles, err);
-    if (status == PB_OK)
-        status = pb_latency_estimate(&cycles, NULL, near_out, err);
-    pb_sample_clear(&cycles);
+    for (size_t i = 0; i < kinds; i++)
+        if (pb_band_holds(modes[i].band, loads->cycles.low + cost)) {
+            *band_out = (struct pb_band){modes[i].band.low - cost, modes[i].band.high - cost};
+            return true;
+        }
+    return false;
+}
+
+/*
+ * Of loads that are surely translated: those of a kind that loads in order are of as well, or whose
+ * loads without their translation are another kind of the near ones. The fastest kind of these may
+ * lack what the first level has (rare translated ones hide in it), and where the TLB is too small
+ * for any near load, all do. Loads in order are one SM's: the interval is that of all.
+ */
+static enum pb_status choose_translated(struct pb_sample *cycles, const struct pb_sample *near,
+                                        const struct translation *translation,
+                                        struct pb_latency_estimate *loads_out,
+                                        const char **what_out, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    struct pb_band band;
+    size_t before = 0;
+
+    *what_out = NULL;
+    while (status == PB_OK && *what_out == NULL && cycles->count != before) {
+        before = cycles->count;
+        status = keep_lowest(cycles, err);
+        if (status == PB_OK)
+            status = pb_latency_estimate(cycles, NULL, loads_out, err);
+        if (status == PB_OK && (pb_band_holds(loads_out->band, translation->in_order.cycles.low) ||
+                                are_seen_untranslated(loads_out, near, translation, &band)))
+            *what_out = "cold loads, those translated";
+    }
+    if (status == PB_OK && *what_out == NULL &&
+        are_seen_untranslated(&translation->in_order, near, translation, &band)) {
+        *loads_out = translation->in_order;
+        loads_out->cycles.low = fmin(loads_out->cycles.low, band.low);
+        loads_out->cycles.high = fmax(loads_out->cycles.high, band.high);
+        *what_out = of_loads_in_order;
+    }
     return status;
 }
 
@@ -219,41 +282,64 @@ static void state_bound(const struct pb_case *at, const struct pb_latency_estima
         pb_parameter_set_none(misses, "%s", why);
 }
 
+/* *what_out: of what loads, all of them translated; NULL: loads_out is of all near loads. */
+static enum pb_status measure_translated(const struct pb_case *at, struct translation *translation,
+                                         struct pb_latency_estimate *loads_out,
+                                         const char **what_out, struct pb_error *err)
+{
+    static const struct pb_pick pick = {NULL, "traced", "near"};
+    const struct pb_series *series = &at->recordings[0].series;
+    struct pb_sample cycles = {NULL, 0, 0}, near = {NULL, 0, 0};
+    enum pb_status status = pb_trace_collect(series, &pick, &cycles, err);
+
+    if (status == PB_OK)
+        status = pb_sample_sorted(&cycles, &near, err);
+    if (status == PB_OK)
+        status = measure_in_order(&at->recordings[1].series, translation, err);
+    if (status == PB_OK)
+        status = choose_translated(&cycles, &near, translation, loads_out, what_out, err);
+    if (status == PB_OK && *what_out == NULL)
+        status = measure(series, NULL, "near", loads_out, err);
+    pb_sample_clear(&near);
+    pb_sample_clear(&cycles);
+    return status;
+}
+
 enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *err)
 {
     double sm_mhz = pb_parameters_number(at->parameters, "clock", "sm_mhz");
     const struct pb_parameter *l2 = pb_parameters_find(at->parameters, "l2", "latency_cycles");
     const struct pb_series *series = &at->recordings[0].series;
-    struct pb_latency_estimate near;
+    const char *what = "cold loads with the TLB warm";
+    struct pb_latency_estimate loads;
     struct translation translation;
-    const char *what;
-    bool is_mixed = false;
     enum pb_status status = find_translation(series, &translation, err);
 
-    if (status == PB_OK) {
-        withdraw_ambiguous_size(at, &translation);
-        status = are_mixed(series, &translation, &is_mixed, err);
-    }
     if (status == PB_OK)
-        status = measure_near(series, is_mixed, &near, err);
+        withdraw_ambiguous_size(at, &translation);
+    if (status == PB_OK)
+        status = translation.warm == 1.0 ? measure(series, NULL, "near", &loads, err)
+                                         : measure_translated(at, &translation, &loads, &what, err);
     if (status != PB_OK)
         return status;
-    if (l2 != NULL && l2->kind == PB_VALUE_NUMBER && near.cycles.value <= l2->numbers[0].high)
+    if (l2 != NULL && l2->kind == PB_VALUE_NUMBER && loads.cycles.value <= l2->numbers[0].high)
         return pb_fail(
             err, PB_NOT_FOUND,
             "inconsistent: loads took %.0f cycles, no more than L2 hits: the lines were cached",
-            near.cycles.value);
-    if (translation.warm < 1.0 && !is_mixed) {
-        state_bound(at, &near, &translation);
+            loads.cycles.value);
+    if (what == NULL) {
+        state_bound(at, &loads, &translation);
         pb_parameter_set_none(pb_case_answer(at, "latency_mode_cycles"),
                               "depends on latency_cycles, which is undetermined");
         return PB_OK;
     }
-    what =
-        translation.warm == 1.0 ? "cold loads with the TLB warm" : "cold loads, those translated";
-    pb_latency_state(&near, sm_mhz, what, pb_case_answer(at, "latency_cycles"),
+    pb_latency_state(&loads, sm_mhz, what, pb_case_answer(at, "latency_cycles"),
                      pb_case_answer(at, "latency_ns"));
-    pb_latency_state_modes(&near, what, pb_case_answer(at, "latency_mode_cycles"));
+    pb_latency_state_modes(&loads, what, pb_case_answer(at, "latency_mode_cycles"));
+    for (size_t i = 0; what == of_loads_in_order && i < PB_INFERENCE_ANSWERS_MAX &&
+                       at->inference->answers[i].name != NULL;
+         i++)
+        pb_parameter_point_to(pb_case_answer(at, at->inference->answers[i].name), "prefetch");
     return PB_OK;
 }
 

@@ -195,6 +195,52 @@ static void test_over_sms__misses_that_a_third_cache_answers_first_are_its(void 
     pb_parameters_clear(&parameters);
 }
 
+/*
+ * Entries of 4 KiB: no near load finds its first translation, some find the second one. Loads in
+ * order do, and misses that pages turn at are no distance of a prefetch.
+ */
+static void test_over_sms__dram_answers_loads_that_have_their_translation(void **state)
+{
+    static const uint32_t first[] = {24, 24}, second = 144;
+    static const char *const tests[] = {
+        "clock_overhead,l2_capacity,dram_latency,tlb_reach,sm_misses",
+        "clock_overhead,l2_capacity,l2_line,dram_latency,tlb_reach,prefetch"};
+    struct blind_profile device = tlb_device();
+    struct pb_parameters parameters = {0};
+    const struct pb_parameter *dram;
+
+    (void)state;
+    device.dram_cycles = 679;
+    device.tlbs[0] = tlb_level(4096, 402, 2, first);
+    device.tlbs[1] = tlb_level(65536, 40, 1, &second);
+    selected_infer_profile(&device, tests[0], &parameters);
+    assert_open(&parameters, "dram", "latency_cycles", "miss the TLB");
+    pb_parameters_clear(&parameters);
+    selected_infer_profile(&device, tests[1], &parameters);
+    assert_number(&parameters, "dram", "latency_cycles", 679, 1);
+    assert_number(&parameters, "l2", "prefetch_bytes", 0, 0);
+    dram = selected_find(&parameters, "dram", "latency_cycles");
+    assert_non_null(strstr(dram->evidence, "/prefetch"));
+    assert_true(dram->numbers[0].high - dram->numbers[0].low < 10.0);
+    pb_parameters_clear(&parameters);
+}
+
+/* One entry of 64 KiB: few near loads find it, and are one kind with those of the second level. */
+static void test_over_sms__rare_translated_loads_are_found(void **state)
+{
+    static const uint32_t first = 1, second[] = {3, 3, 3, 3, 3};
+    struct blind_profile device = tlb_device();
+    struct pb_parameters parameters = {0};
+
+    (void)state;
+    device.dram_cycles = 654;
+    device.tlbs[0] = tlb_level(65536, 12, 1, &first);
+    device.tlbs[1] = tlb_level(65536, 42, 5, second);
+    selected_infer_profile(&device, "clock_overhead,l2_capacity,dram_latency", &parameters);
+    assert_number(&parameters, "dram", "latency_cycles", 654, 1);
+    pb_parameters_clear(&parameters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +250,8 @@ int main(void)
         cmocka_unit_test(test_over_sms__passes_that_crowd_few_sets_are_not_of_l2),
         cmocka_unit_test(test_over_sms__misses_of_a_sweep_beyond_the_tlb_are_a_bound),
         cmocka_unit_test(test_over_sms__misses_that_a_third_cache_answers_first_are_its),
+        cmocka_unit_test(test_over_sms__dram_answers_loads_that_have_their_translation),
+        cmocka_unit_test(test_over_sms__rare_translated_loads_are_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
