@@ -448,10 +448,11 @@ enum finding {
     DRAWN_MISS,
 };
 
-/* Loads of a chase that chance decides, of those whose latency shows how. */
+/* Loads of a chase that chance decides. */
 struct draws {
-    uint64_t accesses, expected, seen; /* missed in the model, and by their latencies */
-    size_t depth;                      /* of the cache, on the path */
+    uint64_t accesses, open; /* whose latency shows how, and those where it does not */
+    uint64_t expected, seen; /* missed in the model, and by their latencies */
+    size_t depth;            /* of the cache, on the path */
 };
 
 /* A cache or TLB level as the loads of a launch meet it. */
@@ -738,10 +739,14 @@ static bool count_drawn(struct launch *launch, const struct prediction *predicti
     uint32_t hits = (UINT32_C(1) << (levels * TLBS_MAX)) - 1;
     uint32_t possible = seen & prediction->answers;
 
-    if (possible == 0 || ((possible & hits) != 0 && (possible & ~hits) != 0))
+    if (possible == 0)
         return false;
-    draws->accesses++;
     draws->expected += prediction->is_drawn_miss;
+    if ((possible & hits) != 0 && (possible & ~hits) != 0) {
+        draws->open++;
+        return false;
+    }
+    draws->accesses++;
     draws->seen += (possible & hits) == 0;
     draws->depth = prediction->drawn_depth - 1U;
     return true;
@@ -1513,8 +1518,9 @@ static bool continues(const struct pb_series *series, size_t i)
 static void settle_draws(const struct launch *launch, struct pb_agreement_counts *counts)
 {
     const struct draws *draws = &launch->draws;
-    double n = (double)draws->accesses, expected = (double)draws->expected;
-    double seen = (double)draws->seen, share, slack;
+    double n = (double)(draws->accesses + draws->open), expected = (double)draws->expected;
+    double least = (double)draws->seen, most = least + (double)draws->open, share, slack;
+    double seen = fmin(fmax(expected, least), most);
     uint64_t beyond = 0;
 
     if (draws->accesses == 0)
@@ -1526,7 +1532,7 @@ static void settle_draws(const struct launch *launch, struct pb_agreement_counts
         counts->agreed += draws->accesses;
         return;
     }
-    beyond = (uint64_t)(fabs(seen - expected) - slack);
+    beyond = (uint64_t)fmin(fabs(seen - expected) - slack, (double)draws->accesses);
     counts->contradicted += beyond;
     counts->undetermined += draws->accesses - beyond;
     counts->by_reason[launch->replay->cache_reasons[launch->way->caches[draws->depth]]] +=
