@@ -21,8 +21,7 @@ enum {
     FEW_LINES = 16,                      /* of an L2: a part of it that overflows no set */
     AHEAD_BYTES = 8192,                  /* from load to load, that a prefetch may follow */
     FETCHED_AT_ONCE = 8,                 /* loads, at least, of passes that show fetching */
-    LINES_PER_SLOT = 64,                 /* of what a chase in any order covers, to be settled */
-    LOST_PER_WAY = 4                     /* misses of a pass for each line that is too many */
+    LINES_PER_SLOT = 64                  /* of what a chase in any order covers, to be settled */
 };
 
 /* Of a spread that no chase showed: of the latency, and cycles. */
@@ -91,6 +90,8 @@ enum reason {
     FETCHED,  /* what runs ahead of loads in order may have brought the line */
     CROSSED,  /* which loads went another way */
     NO_MODEL, /* the path is not modelled */
+    CARVED,   /* what L1 holds beside a carve-out */
+    SECTORS,  /* what of a line comes with a miss */
     FIRST_PARAMETER
 };
 
@@ -107,6 +108,8 @@ static const char *const reason_names[FIRST_PARAMETER] = {
     "lines fetched ahead",
     "path of the warm-up loads",
     "path",
+    "l1.carveout_size_bytes",
+    "sector_bytes",
 };
 
 struct band {
@@ -147,6 +150,7 @@ struct prediction {
     bool is_settled;    /* the same in every pass that is compared: see settle() */
     bool can_fail;      /* nothing is open, and a latency could show that the answers are wrong */
     uint32_t sure;      /* answers, where a latency of theirs surely agrees */
+    uint32_t excused;   /* answers that do not contradict: what decides on them is not known */
 };
 
 struct spread {
@@ -462,6 +466,7 @@ struct stage {
     enum preparation before;      /* what it held when the launch began */
     uint8_t reason;               /* what its lookups are uncertain for */
     bool is_scattered;            /* its sets are not known, and the chase may overflow them; */
+    uint8_t expected;             /* its hits are, but not sure: why; NO_REASON: they are sure */
     bool is_roomy;                /* or hold all of the chase's lines: it need not run */
     bool is_drawn;                /* victims are, and by the lines of its sets alone */
     bool is_unsettling;           /* what misses it in one pass need not miss it in the next one */
@@ -484,6 +489,7 @@ struct launch {
     enum preparation l2;
     uint64_t passes;          /* that are complete */
     uint64_t last, last_line; /* addresses of the load before; UINT64_MAX: none */
+    bool is_carved;           /* beside a carve-out of a test of them, whose effect is not known */
     bool is_unsettled;        /* this pass found what the next one need not find */
     bool is_loaded;           /* all slots were loaded before, in this launch */
     struct draws draws;
@@ -625,6 +631,21 @@ static uint32_t levels_of(const struct launch *launch, size_t depth)
     return (has_two ? UINT32_C(3) : UINT32_C(1)) << depth;
 }
 
+/*
+ * A hit of the cache at that depth may be no more than expected: that a later one answers does not
+ * contradict then. What a pass loaded is there in the next one, by whatever sectors.
+ */
+static void excuse_behind(const struct launch *launch, size_t depth, struct prediction *prediction)
+{
+    uint8_t reason = launch->caches[depth].expected;
+
+    if (reason == NO_REASON || (reason == SECTORS && launch->passes > 0))
+        return;
+    prediction->excused = UINT32_MAX << ((depth + 1) * TLBS_MAX);
+    if (prediction->reason == NO_REASON)
+        prediction->reason = reason;
+}
+
 /* The levels of caches that may answer, as bits, and what is uncertain of them. */
 static uint32_t ask_caches(struct launch *launch, uint64_t address, struct prediction *prediction)
 {
@@ -639,8 +660,10 @@ static uint32_t ask_caches(struct launch *launch, uint64_t address, struct predi
             continue;
         }
         levels |= levels_of(launch, c);
-        if (found == HITS)
+        if (found == HITS) {
+            excuse_behind(launch, c, prediction);
             return levels;
+        }
         if (found == DRAWN_HIT || found == DRAWN_MISS) {
             if (prediction->drawn_depth == 0 && !prediction->is_open) {
                 prediction->drawn_depth = (uint8_t)(c + 1);
@@ -758,13 +781,15 @@ static bool compare_open(struct launch *launch, const struct prediction *predict
 {
     if (prediction->drawn_depth > 0 && count_drawn(launch, prediction, seen))
         return false; /* settle_draws() counts it */
-    if ((seen & prediction->answers) == 0 && seen != 0 &&
+    if ((seen & (prediction->answers | prediction->excused)) == 0 && seen != 0 &&
         !is_between(launch->route, prediction, cycles)) {
         counts->accesses++;
         counts->contradicted++;
         return true;
     }
-    if ((seen & prediction->answers) == 0)
+    if ((seen & prediction->excused) != 0 && (seen & prediction->answers) == 0) {
+        count_undetermined(counts, 1, prediction->reason);
+    } else if ((seen & prediction->answers) == 0)
         count_undetermined(counts, 1, seen == 0 ? OUTLIER : BETWEEN);
     else if (!prediction->can_fail)
         count_undetermined(counts, 1,
@@ -898,44 +923,6 @@ static enum pb_status excuse_foreign(struct launch *launch, const struct pb_poin
     return status;
 }
 
-/* What a cache made for so many bytes holds in any case: tests may differ by a line or two. */
-static uint64_t sure_bytes(const struct pb_model_level *level, uint64_t fits_bytes)
-{
-    return level->sure_bytes > 0 && fits_bytes == level->fits_bytes ? level->sure_bytes
-                                                                    : fits_bytes;
-}
-
-/*
- * A store of data that holds fewer lines than the sets have ways loses lines of any set once it is
- * full, each of which evicts another one when it comes back: some misses for each line that is too
- * many, of which the kernel's own is one.
- */
-static enum pb_status excuse_full(struct launch *launch, const struct pb_point *point,
-                                  const struct pb_sequence *sequence,
-                                  const struct pb_accesses *accesses,
-                                  struct pb_agreement_counts *counts, struct pb_error *err)
-{
-    const struct pb_replay *replay = launch->replay;
-    size_t cache = launch->way->caches[0], count, ways, holds;
-    const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-    uint64_t passes = accesses->count / sequence->period + 1, most;
-    enum pb_status status;
-
-    if (launch->lost == 0 || !level->has_sets || level->is_chip_wide || level->way_counts != NULL)
-        return PB_OK;
-    ways = level->shape.way_count;
-    holds = (size_t)(sure_bytes(level, replay->fits[cache]) / level->shape.line_bytes);
-    if (holds >= level->shape.set_count * ways)
-        return PB_OK;
-    status = count_first_lines(&launch->caches[0], point, sequence, err);
-    count = status == PB_OK ? sum_lines(&launch->caches[0]).lines : 0;
-    if (status != PB_OK || count < holds)
-        return status;
-    most = passes * (count + 1 - holds) * LOST_PER_WAY * ways;
-    excuse(launch, launch->lost < most ? launch->lost : most, FULL, counts);
-    return PB_OK;
-}
-
 /* How many of the lines must miss in each pass, whatever the policy: more than the sets have ways.
  */
 static uint64_t count_surplus(const struct pb_replay *replay, size_t cache,
@@ -1018,24 +1005,29 @@ static enum preparation preparation_of(const char *test, const struct pb_point *
     return point->is_prefilled != 0 ? FILLED : point->is_flushed != 0 ? FLUSHED : UNKNOWN;
 }
 
+/* Whether a level of unknown sets holds a chase's lines. */
+enum fit { SURELY, AS_EXPECTED, SCATTERED };
+
 /*
- * Is the chase more than a level of unknown sets surely holds? That was seen of arrays without
- * gaps; a few lines beside one may overflow a set, but no more than the slack. An L2 takes physical
- * addresses, which scatter lines over its sets: a few of them overflow none.
+ * It holds arrays without gaps, from the first line of the tests' array on: that was seen. A few
+ * lines beside one are expected to find room, too, no more than the slack; and a few of an L2's,
+ * since it takes physical addresses, which scatter lines over its sets.
  */
-static bool is_scattered(const struct pb_model_level *level, uint64_t fits_bytes,
-                         const struct pb_sequence *sequence)
+static enum fit fit_of(const struct pb_model_level *level, uint64_t fits_bytes,
+                       const struct pb_sequence *sequence)
 {
-    uint64_t line = level->shape.line_bytes, first = sequence->least_bytes;
+    uint64_t line = level->shape.line_bytes;
     uint64_t most = fits_bytes + (level->is_tlb ? 0 : fits_bytes / PB_MODEL_SLACK);
     size_t within = 0;
 
-    if (level->has_sets || line == 0 || sequence->most_bytes - first < most ||
-        (level->is_chip_wide && sequence->period <= fits_bytes / line / FEW_LINES))
-        return false;
+    if (level->has_sets || line == 0 || sequence->most_bytes < fits_bytes)
+        return SURELY;
+    if (level->is_chip_wide && sequence->period <= fits_bytes / line / FEW_LINES)
+        return AS_EXPECTED;
     for (size_t i = 0; i < sequence->period; i++)
-        within += sequence->offset_bytes[i] - first < most;
-    return level->is_tlb || sequence->period - within > within / PB_MODEL_SLACK;
+        within += sequence->offset_bytes[i] < most;
+    return !level->is_tlb && sequence->period - within <= within / PB_MODEL_SLACK ? AS_EXPECTED
+                                                                                  : SCATTERED;
 }
 
 /* Holds all lines of the chase in one set, and has seen them before the record: it need not run. */
@@ -1065,6 +1057,42 @@ static bool is_unsettling(const struct pb_model_level *level, size_t depth)
     return depth > 0 || (level->has_policy && level->shape.policy != PB_MODEL_LRU);
 }
 
+/* What a cache made for so many bytes holds in any case: tests may differ by a line or two. */
+static uint64_t sure_bytes(const struct pb_model_level *level, uint64_t fits_bytes)
+{
+    return level->sure_bytes > 0 && fits_bytes == level->fits_bytes ? level->sure_bytes
+                                                                    : fits_bytes;
+}
+
+/*
+ * Does the chase fill a store of data that holds fewer lines than the sets have ways? It loses
+ * lines of any set then, each of which evicts another one when it comes back.
+ */
+static bool is_full(const struct pb_model_level *level, uint64_t fits_bytes,
+                    const struct pb_sequence *sequence)
+{
+    uint64_t line = level->shape.line_bytes, holds = sure_bytes(level, fits_bytes);
+
+    return level->has_sets && !level->is_chip_wide && level->way_counts == NULL &&
+           holds < level->shape.set_count * level->shape.way_count * line &&
+           sequence->period >= holds / line && sequence->most_bytes + line >= holds;
+}
+
+/* What the hits of a cache are not sure for. */
+static uint8_t expected_for(const struct launch *launch, size_t cache,
+                            const struct pb_sequence *sequence, enum fit fit)
+{
+    const struct pb_model_level *level = &launch->replay->hierarchy->caches[cache];
+
+    if (fit == AS_EXPECTED)
+        return launch->replay->cache_reasons[cache];
+    if (is_full(level, launch->replay->fits[cache], sequence))
+        return FULL;
+    if (launch->is_carved && !level->is_chip_wide)
+        return CARVED;
+    return level->shape.sector_bytes == 0 ? SECTORS : NO_REASON;
+}
+
 static struct stage cache_stage(const struct launch *launch, size_t depth,
                                 const struct pb_point *point, const struct pb_sequence *sequence)
 {
@@ -1075,8 +1103,8 @@ static struct stage cache_stage(const struct launch *launch, size_t depth,
     /* All slots went through L2 before, of which the record may show some alone. */
     bool is_overfilled =
         level->is_chip_wide && launch->l2 == FILLED && point->footprint_bytes > replay->fits[cache];
-    bool scattered =
-        is_unshown || is_overfilled || is_scattered(level, replay->fits[cache], sequence);
+    enum fit fit = fit_of(level, replay->fits[cache], sequence);
+    bool scattered = is_unshown || is_overfilled || fit == SCATTERED;
 
     return (struct stage){.level = level,
                           .cache = replay->caches[cache],
@@ -1084,6 +1112,7 @@ static struct stage cache_stage(const struct launch *launch, size_t depth,
                           .before = level->is_chip_wide ? launch->l2 : FLUSHED,
                           .reason = is_unshown ? UNSHOWN : replay->cache_reasons[cache],
                           .is_scattered = scattered,
+                          .expected = expected_for(launch, cache, sequence, fit),
                           .is_roomy = is_roomy(level, replay->fits[cache], sequence),
                           .is_drawn = !scattered && draws_victims(level, replay->fits[cache]),
                           .is_unsettling = is_unsettling(level, depth)};
@@ -1108,7 +1137,7 @@ static void set_stages(struct launch *launch, const struct pb_point *point,
                            .sets = replay->tlb_sets[t],
                            .before = tlbs,
                            .reason = replay->tlb_reasons[t],
-                           .is_scattered = is_scattered(level, level->fits_bytes, sequence),
+                           .is_scattered = fit_of(level, level->fits_bytes, sequence) == SCATTERED,
                            .is_unsettling = is_unsettling(level, t)};
     }
 }
@@ -1596,9 +1625,11 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
     enum pb_model_path warm_path = pb_model_path_parse(warm_path_of(test, point));
     bool is_cold = point->is_cold != 0 && (point->is_prefilled == 0 || !sequence->is_part);
     struct launch launch = launch_of(replay, path, l2_before(replay, path, test, point, is_cold));
-    struct launch warm = launch;
+    struct launch warm;
     enum pb_status status = PB_OK;
 
+    launch.is_carved = replay->hierarchy->carveout_count == 0 && strcmp(test, "l1_carveout") == 0;
+    warm = launch;
     if (warm_path != path)
         warm = launch_of(replay, warm_path, launch.l2);
     if (!continues(series, i))
@@ -1625,8 +1656,6 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
         run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
     settle_draws(&launch, counts);
     status = excuse_foreign(&launch, point, sequence, counts, err);
-    if (status == PB_OK)
-        status = excuse_full(&launch, point, sequence, accesses, counts, err);
     if (status == PB_OK && warm.way == launch.way &&
         counts->by_reason[replay->cache_reasons[launch.way->caches[0]]] > 0)
         status = demand_misses(&launch, point, sequence, accesses, counts, err);

@@ -10,6 +10,9 @@
  *   is undetermined  otherwise: everything was possible, for want of a parameter or because the
  *                 latencies of all answers overlap; or the latency is none of any answer (a spike)
  *
+ * Where a level should hit by what is stated, but need not (a few lines more than surely fit, say),
+ * a hit agrees, and what a later level answers is undetermined.
+ *
  * Constants that L2 answers may come from either of its halves, where it has two: a first load
  * finds no copy in the SM's own, and which lines are at home there is in no file.
  *

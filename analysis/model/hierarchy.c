@@ -187,6 +187,7 @@ static enum pb_status read_cache(const struct source *from, struct pb_model_leve
 {
     const struct source near = {from->parameters, "l2_near"}, *size_from = from;
     enum pb_status status;
+    uint64_t misses;
 
     /* Of two halves, each has a copy of what SMs of both sides read: such lines find one half. */
     if (strcmp(from->memory, "l2") == 0 && stated(&near, "size_bytes") != NULL)
@@ -213,6 +214,10 @@ static enum pb_status read_cache(const struct source *from, struct pb_model_leve
     if (level->fits_bytes == 0)
         note_missing(from, level, "size_bytes");
     status = read_sets(from, level, err);
+    /* Sets that differ hold more in all than of one array: no more than before the first misses. */
+    misses = level->has_sets ? 0 : bound_of(size_from, "full_miss_bytes", false);
+    if (misses > 0 && misses <= level->fits_bytes && level->shape.line_bytes > 0)
+        level->fits_bytes = (misses - 1) / level->shape.line_bytes * level->shape.line_bytes;
     return status == PB_OK ? read_policy(from, level, err) : status;
 }
 

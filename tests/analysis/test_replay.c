@@ -195,7 +195,6 @@ static void test_agreement__wrong_parameters_are_contradicted(void **state)
         {"texture", "size_bytes", 0, 6144, NULL, "texture_sets", 0.05},
         {"texture", "way_counts", 0, 48, NULL, "texture_sets", 0.3},
         {"texture", "index_masks", 0, 0x200, NULL, "texture_sets", 0.05},
-        {"texture", "set_count", 0, 8, NULL, "texture_policy", 0.1},
         {"texture", "policy", 0, 0, "fifo", "texture_policy", 5e-4},
         {"texture", "line_bytes", 0, 64, NULL, "texture_line", 0.004},
         {"l1", "size_bytes", 0, 8192, NULL, "l1_sets", 0.2},
@@ -210,28 +209,6 @@ static void test_agreement__wrong_parameters_are_contradicted(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         check_wrong(&wrong[i]);
-}
-
-/* A policy that is not stated makes accesses undetermined, and is named. */
-static void test_agreement__what_is_missing_is_named(void **state)
-{
-    struct pb_parameters changed = {.count = parameters.count, .capacity = parameters.count};
-    struct pb_agreement agreement;
-    bool is_named = false;
-
-    (void)state;
-    changed.items = malloc(parameters.count * sizeof(*changed.items));
-    assert_non_null(changed.items);
-    memcpy(changed.items, parameters.items, parameters.count * sizeof(*changed.items));
-    pb_parameter_set_none(pb_parameters_find(&changed, "texture", "policy"), "left out");
-    agreement = measure(&changed);
-    for (size_t i = 0; i < agreement.count; i++)
-        is_named |= strcmp(agreement.tests[i].test, "texture_policy") == 0 &&
-                    strcmp(agreement.tests[i].reasons[0].name, "texture.policy") == 0;
-    assert_true(is_named);
-    assert_true(share_contradicted(&agreement, "texture_policy") < 0.001);
-    pb_agreement_clear(&agreement);
-    free(changed.items);
 }
 
 static struct pb_series *series_of(struct recordings *of, const char *test)
@@ -253,6 +230,37 @@ static uint64_t undetermined_for(const struct pb_agreement *agreement, const cha
                 strcmp(agreement->tests[i].reasons[r].name, reason) == 0)
                 return agreement->tests[i].reasons[r].accesses;
     return 0;
+}
+
+/* What is not stated makes accesses undetermined, is named, and contradicts none. */
+static void test_agreement__what_is_missing_is_named(void **state)
+{
+    static const struct left_out {
+        const char *memory, *parameter, *test, *reason;
+    } left_out[] = {
+        {"texture", "policy", "texture_policy", "texture.policy"},
+        {"texture", "set_count", "texture_policy", "texture.set_count"},
+        {"texture", "way_counts", "texture_policy", "texture.way_counts"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
+        struct pb_parameter *parameter =
+            pb_parameters_find(&parameters, left_out[i].memory, left_out[i].parameter);
+        struct pb_parameter kept = *parameter;
+        struct pb_agreement agreement;
+
+        pb_parameter_set_none(parameter, "left out");
+        agreement = measure(&parameters);
+        *parameter = kept;
+        if (undetermined_for(&agreement, left_out[i].test, left_out[i].reason) == 0 ||
+            share_contradicted(&agreement, left_out[i].test) > 0.001)
+            fail_msg("without %s.%s, %.4f of %s is contradicted, or %s not named",
+                     left_out[i].memory, left_out[i].parameter,
+                     share_contradicted(&agreement, left_out[i].test), left_out[i].test,
+                     left_out[i].reason);
+        pb_agreement_clear(&agreement);
+    }
 }
 
 /* A traced chase of that phase over so many bytes at least, of hits alone where it fits. */
@@ -338,6 +346,31 @@ static void test_agreement__a_full_store_loses_lines_of_any_set(void **state)
         measure_slower(&parameters, series, point, TEXTURE_LINE, 61, miss_cycles("texture"));
     assert_int_equal(undetermined_for(&agreement, "texture_capacity", reason), 0);
     pb_agreement_clear(&agreement);
+}
+
+/* Beside a carve-out of which no parameter tells, or by sectors, L1 may hold less than its size. */
+static void check_slower(const char *test, const char *phase, const char *left_out, size_t every,
+                         const char *reason)
+{
+    struct pb_series *series = series_of(&recordings, test);
+    const struct pb_point *point = find_chase(series, "global_ca", phase, 0);
+    struct pb_parameter *parameter = pb_parameters_find(&parameters, "l1", left_out);
+    struct pb_parameter kept = *parameter;
+    struct pb_agreement agreement;
+
+    pb_parameter_set_none(parameter, "left out");
+    agreement = measure_slower(&parameters, series, point, L1_LINE, every, miss_cycles("l1"));
+    *parameter = kept;
+    assert_true(undetermined_for(&agreement, test, reason) > 0);
+    assert_true(share_contradicted(&agreement, test) < 0.002);
+    pb_agreement_clear(&agreement);
+}
+
+static void test_agreement__l1_may_hold_less_than_is_known(void **state)
+{
+    (void)state;
+    check_slower("l1_carveout", "reference", "carveout_size_bytes", 1, "l1.carveout_size_bytes");
+    check_slower("l1_line", "cold", "sector_bytes", 5, "sector_bytes");
 }
 
 /* Two levels may answer, and the latency, which is that of a third one, is between theirs. */
@@ -510,6 +543,7 @@ int main(void)
         cmocka_unit_test(test_agreement__what_is_missing_is_named),
         cmocka_unit_test(test_agreement__a_lost_line_of_a_full_set_is_a_foreign_one),
         cmocka_unit_test(test_agreement__a_full_store_loses_lines_of_any_set),
+        cmocka_unit_test(test_agreement__l1_may_hold_less_than_is_known),
         cmocka_unit_test(test_agreement__between_two_possible_levels_is_undetermined),
         cmocka_unit_test(test_agreement__first_constants_come_from_either_half_of_l2),
         cmocka_unit_test(test_policies__random_victims_of_l2_are_found_by_replay),
