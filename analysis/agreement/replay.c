@@ -90,6 +90,9 @@ enum reason {
     FETCHED,  /* what runs ahead of loads in order may have brought the line */
     CROSSED,  /* which loads went another way */
     NO_MODEL, /* the path is not modelled */
+    NO_DRAM,  /* what takes longer than the last cache is not known */
+    NO_TLB,   /* nor is what translation adds */
+    VICTIM,   /* which entry of a TLB makes room: its policy is not stated */
     CARVED,   /* what L1 holds beside a carve-out */
     SECTORS,  /* what of a line comes with a miss */
     FIRST_PARAMETER
@@ -108,6 +111,9 @@ static const char *const reason_names[FIRST_PARAMETER] = {
     "lines fetched ahead",
     "path of the warm-up loads",
     "path",
+    "dram.latency_cycles",
+    "tlb_l1.penalty_cycles",
+    "policy of the TLBs",
     "l1.carveout_size_bytes",
     "sector_bytes",
 };
@@ -148,6 +154,7 @@ struct prediction {
     uint8_t drawn_depth;
     bool is_drawn_miss; /* in the model */
     bool is_settled;    /* the same in every pass that is compared: see settle() */
+    bool is_evicted;    /* a TLB lacks it, by LRU */
     bool can_fail;      /* nothing is open, and a latency could show that the answers are wrong */
     uint32_t sure;      /* answers, where a latency of theirs surely agrees */
     uint32_t excused;   /* answers that do not contradict: what decides on them is not known */
@@ -490,13 +497,15 @@ struct launch {
     uint64_t passes;          /* that are complete */
     uint64_t last, last_line; /* addresses of the load before; UINT64_MAX: none */
     bool is_carved;           /* beside a carve-out of a test of them, whose effect is not known */
+    bool is_untranslated;     /* loads far apart, and no TLB is known that they may miss */
     bool is_unsettled;        /* this pass found what the next one need not find */
     bool is_loaded;           /* all slots were loaded before, in this launch */
     struct draws draws;
     bool is_settled; /* no load needs a cache to run */
     bool is_partly_settled;
-    uint64_t lost;      /* contradicted hits of the first cache */
-    uint64_t lost_line; /* of which they are; UINT64_MAX: of several */
+    uint64_t evicted, kept; /* loads that a TLB should miss, and those that did not */
+    uint64_t lost;          /* contradicted hits of the first cache */
+    uint64_t lost_line;     /* of which they are; UINT64_MAX: of several */
 };
 
 /* Whose victim is known where passes over more lines than ways are alike; else: not. */
@@ -578,8 +587,12 @@ static inline bool is_last_entry(const struct launch *launch, uint64_t address)
            !launch->tlbs[0].is_scattered;
 }
 
-/* TLB levels that may have been missed, as bits. */
-static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reason)
+/*
+ * TLB levels that may have been missed, as bits. *kept_out: those that were, but by another policy
+ * need not be; none is stated.
+ */
+static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reason,
+                          uint32_t *kept_out)
 {
     uint32_t missed = 0;
     size_t t = 0;
@@ -598,6 +611,8 @@ static uint32_t translate(struct launch *launch, uint64_t address, uint8_t *reas
             missed |= UINT32_C(1) << t;
         else
             launch->is_unsettled |= stage->is_unsettling;
+        if (found == MISSES && launch->passes > 0)
+            *kept_out |= UINT32_C(1) << t;
         if (found == HITS)
             return missed;
     }
@@ -685,18 +700,32 @@ static uint32_t ask_caches(struct launch *launch, uint64_t address, struct predi
 static void predict(struct launch *launch, uint64_t page, uint64_t line,
                     struct prediction *prediction_out)
 {
-    uint32_t levels, missed = 1, answers = 0;
+    uint32_t levels, missed = 1, kept = 0, answers = 0, excused = 0;
 
     *prediction_out = (struct prediction){.reason = NO_REASON};
     if (launch->route->tlbs > 1)
-        missed = translate(launch, page, &prediction_out->reason);
+        missed = translate(launch, page, &prediction_out->reason, &kept);
     for (levels = ask_caches(launch, line, prediction_out); levels != 0; levels &= levels - 1) {
         size_t level = (size_t)__builtin_ctz(levels);
         bool may_skip = level + 1 < launch->way->count; /* an L1 may ask no TLB when it hits */
 
         answers |= (missed | may_skip) << (level * TLBS_MAX);
+        excused |= kept << (level * TLBS_MAX);
     }
+    if (launch->is_untranslated)
+        excused |= UINT32_MAX << (launch->route->dram * TLBS_MAX);
+    if (excused != 0 && prediction_out->reason == NO_REASON)
+        prediction_out->reason = kept != 0 ? VICTIM : NO_TLB;
+    prediction_out->excused |= excused;
+    prediction_out->is_evicted = kept != 0;
     prediction_out->answers = answers & launch->route->all;
+    if (prediction_out->answers != answers) { /* it may be DRAM's, which may be as fast as L2 */
+        prediction_out->excused |= UINT32_MAX << ((launch->way->count - 1) * TLBS_MAX);
+        if (prediction_out->reason == NO_REASON)
+            prediction_out->reason = NO_DRAM;
+        if (prediction_out->drawn_depth == launch->way->count)
+            prediction_out->drawn_depth = 0;
+    }
     prediction_out->can_fail =
         !prediction_out->is_open && can_fail(launch->route, prediction_out->answers);
     if (prediction_out->can_fail && prediction_out->drawn_depth == 0)
@@ -789,6 +818,7 @@ static bool compare_open(struct launch *launch, const struct prediction *predict
     }
     if ((seen & prediction->excused) != 0 && (seen & prediction->answers) == 0) {
         count_undetermined(counts, 1, prediction->reason);
+        launch->kept += prediction->reason == VICTIM;
     } else if ((seen & prediction->answers) == 0)
         count_undetermined(counts, 1, seen == 0 ? OUTLIER : BETWEEN);
     else if (!prediction->can_fail)
@@ -807,6 +837,7 @@ static inline bool compare(struct launch *launch, const struct prediction *predi
 {
     uint32_t seen = answers_of(launch->route, cycles);
 
+    launch->evicted += prediction->is_evicted;
     if ((seen & prediction->sure) == 0)
         return compare_open(launch, prediction, cycles, seen, counts);
     counts->accesses++;
@@ -978,6 +1009,17 @@ static enum pb_status demand_misses(struct launch *launch, const struct pb_point
     return PB_OK;
 }
 
+/* Where a TLB keeps all that LRU would have evicted, it is no other policy's doing: it contradicts.
+ */
+static void demand_evictions(const struct launch *launch, struct pb_agreement_counts *counts)
+{
+    uint64_t lacking = launch->kept == launch->evicted ? launch->kept : 0;
+
+    counts->by_reason[VICTIM] -= lacking;
+    counts->undetermined -= lacking;
+    counts->contradicted += lacking;
+}
+
 static const struct habit *find_habit(const char *test, const char *phase)
 {
     for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
@@ -1128,6 +1170,10 @@ static void set_stages(struct launch *launch, const struct pb_point *point,
         launch->caches[c] = cache_stage(launch, c, point, sequence);
         launch->caches[c].is_roomy &= is_alone;
     }
+    launch->is_untranslated =
+        replay->hierarchy->tlb_count == 0 &&
+        launch->way != &replay->hierarchy->routes[PB_MODEL_CONSTANT] &&
+        sequence->most_bytes >= replay->fits[launch->way->caches[launch->way->count - 1]];
     for (size_t t = 0; t + 1 < launch->route->tlbs; t++) {
         const struct pb_model_level *level = &replay->hierarchy->tlbs[t];
 
@@ -1167,6 +1213,7 @@ static void prefill(struct launch *launch, const struct pb_point *point,
                     const struct pb_sequence *sequence)
 {
     uint8_t reason = NO_REASON;
+    uint32_t kept = 0;
     size_t fills = 0; /* the depth from which on no cache is filled by its sets */
 
     for (size_t c = 0; c < launch->way->count; c++)
@@ -1176,7 +1223,7 @@ static void prefill(struct launch *launch, const struct pb_point *point,
         enum finding found = MISSES;
 
         if (launch->route->tlbs > 1 && !is_last_entry(launch, point->base_address + offset))
-            translate(launch, point->base_address + offset, &reason);
+            translate(launch, point->base_address + offset, &reason, &kept);
         for (size_t c = 0; c < fills && found == MISSES; c++)
             if (fills_by_sets(launch->caches[c].level))
                 found = ask_cache(launch, &launch->caches[c], line_address(point, offset));
@@ -1655,6 +1702,7 @@ static enum pb_status replay_known(struct pb_replay *replay, const char *test,
     else
         run(&launch, warm.way == launch.way ? &launch : &warm, point, sequence, accesses, counts);
     settle_draws(&launch, counts);
+    demand_evictions(&launch, counts);
     status = excuse_foreign(&launch, point, sequence, counts, err);
     if (status == PB_OK && warm.way == launch.way &&
         counts->by_reason[replay->cache_reasons[launch.way->caches[0]]] > 0)

@@ -241,6 +241,8 @@ static void test_agreement__what_is_missing_is_named(void **state)
         {"texture", "policy", "texture_policy", "texture.policy"},
         {"texture", "set_count", "texture_policy", "texture.set_count"},
         {"texture", "way_counts", "texture_policy", "texture.way_counts"},
+        {"dram", "latency_cycles", "dram_latency", "dram.latency_cycles"},
+        {"tlb_l1", "penalty_cycles", "tlb_reach", "tlb_l1.penalty_cycles"},
     };
 
     (void)state;
