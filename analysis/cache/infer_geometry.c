@@ -64,7 +64,7 @@ static void widen_behind_constants(const struct pb_case *at, const struct pb_fet
         return;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         widen(at, names[i], PB_SECTOR_MIN, 0.0,
-              "less where the first constant cache asks for several at once");
+              "less where the first constant cache requests several at once");
 }
 
 static void state_fetch(const struct pb_case *at, const struct pb_fetch *fetch)
