@@ -195,6 +195,7 @@ static void test_agreement__wrong_parameters_are_contradicted(void **state)
         {"texture", "size_bytes", 0, 6144, NULL, "texture_sets", 0.05},
         {"texture", "way_counts", 0, 48, NULL, "texture_sets", 0.3},
         {"texture", "index_masks", 0, 0x200, NULL, "texture_sets", 0.05},
+        {"texture", "way_counts", 0, 48, NULL, "texture_policy", 0.1},
         {"texture", "policy", 0, 0, "fifo", "texture_policy", 5e-4},
         {"texture", "line_bytes", 0, 64, NULL, "texture_line", 0.004},
         {"l1", "size_bytes", 0, 8192, NULL, "l1_sets", 0.2},
