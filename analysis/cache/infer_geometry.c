@@ -745,8 +745,8 @@ static uint64_t stride_of_sweep(const struct pb_recording *capacity)
 }
 
 /*
- * Where no line more was loaded: are whole passes as the likeliest equal sets have them, line
- * number modulo their count, of as many bytes as fit? Then no set holds more. *equal_out
+ * Where no index is known: are whole passes as the likeliest equal sets have them, line number
+ * modulo their count, of as many bytes as fit? Then no set holds more. *equal_out
  */
 static enum pb_status try_equal(const struct scene *scene, const struct pb_estimate *line,
                                 bool *equal_out, struct pb_error *err)
@@ -812,7 +812,7 @@ static bool has_larger_sets(const struct scene *scene)
  * latest. Cold passes show it, whether or not a test of its own could say how far it runs.
  */
 static enum pb_status bound_sizes(const struct pb_case *at, const struct scene *scene,
-                                  struct pb_error *err)
+                                  bool is_index_open, struct pb_error *err)
 {
     static const char *const names[] = {"size_bytes", "full_miss_bytes"};
     const struct pb_parameter *line = pb_case_answer(at, "line_bytes");
@@ -833,8 +833,7 @@ static enum pb_status bound_sizes(const struct pb_case *at, const struct scene *
             widen(at, names[i], bytes->numbers[0].low * least / stride, 0.0,
                   "less where lines are shorter than the sweep's stride");
     }
-    if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0 && scene->fetch.prefetch_bytes == 0 &&
-        scene->hints.fits_bytes > 0)
+    if (is_index_open && scene->fetch.prefetch_bytes == 0 && scene->hints.fits_bytes > 0)
         status = try_equal(scene, &lines, &are_equal, err);
     if (has_larger_sets(scene) || !are_equal)
         widen_larger(at, scene, lines.high);
@@ -937,7 +936,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     if (status != PB_OK)
         return status;
     widen_behind_constants(at, &scene->fetch);
-    status = bound_sizes(at, scene, err);
+    status = bound_sizes(at, scene, all == 0 || (double)explained < PB_MOST * (double)all, err);
     if (status != PB_OK)
         return status;
     if (scene->chases.of_kind[PB_CHASE_CONFLICT] == 0)

@@ -98,6 +98,41 @@ void selected_infer_without(const struct blind_profile *profile, const char *tes
     remove(path);
 }
 
+static void replace(const char *profile, const char *first, const char *behind, const char *caches,
+                    const char *path)
+{
+    char source[512], text[16384], *begin, *end;
+    FILE *file;
+
+    snprintf(source, sizeof(source), "%s/%s.json", PLUMB_PROFILES, profile);
+    file = fopen(source, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    begin = strstr(text, first);
+    assert_non_null(begin);
+    end = strstr(begin, behind);
+    assert_non_null(end);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%.*s%s%s", (int)(begin - text), text, caches, end);
+    fclose(file);
+}
+
+void selected_infer_replaced(const char *profile, const char *first, const char *behind,
+                             const char *caches, const char *tests,
+                             struct pb_parameters *parameters_out)
+{
+    char path[] = "/tmp/plumb-test-profile-XXXXXX.json";
+    int file = mkstemps(path, 5);
+
+    assert_true(file >= 0);
+    close(file);
+    replace(profile, first, behind, caches, path);
+    infer(path, tests, nothing, parameters_out);
+    remove(path);
+}
+
 const struct pb_parameter *selected_find(const struct pb_parameters *parameters, const char *memory,
                                          const char *name)
 {

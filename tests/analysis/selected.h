@@ -19,6 +19,12 @@ void selected_infer_profile(const struct blind_profile *profile, const char *tes
 void selected_infer_without(const struct blind_profile *profile, const char *tests,
                             const char *const *phases, struct pb_parameters *parameters_out);
 
+/* The same of a shipped profile with other caches: from the text `first` up to the text `behind`.
+ */
+void selected_infer_replaced(const char *profile, const char *first, const char *behind,
+                             const char *caches, const char *tests,
+                             struct pb_parameters *parameters_out);
+
 /* The parameter; fails the test when it has no value. */
 const struct pb_parameter *selected_find(const struct pb_parameters *parameters, const char *memory,
                                          const char *name);

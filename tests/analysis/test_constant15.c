@@ -5,10 +5,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "analysis/selected.h"
 
@@ -44,39 +40,11 @@ static void test_constant15__a_size_beyond_constant_memory_is_open(void **state)
     pb_parameters_clear(&parameters);
 }
 
-/* A profile with other constant caches: from the '{' of the one to that of the other. */
-static void replace(const char *from, const char *first, const char *caches, const char *path)
-{
-    char source[512], text[16384], *begin, *end;
-    FILE *file;
-
-    snprintf(source, sizeof(source), "%s/%s.json", PLUMB_PROFILES, from);
-    file = fopen(source, "r");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-    fclose(file);
-    begin = strstr(text, first);
-    assert_non_null(begin);
-    end = strstr(begin, "{\"id\": \"l2\"");
-    assert_non_null(end);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "%.*s%s%s", (int)(begin - text), text, caches, end);
-    fclose(file);
-}
-
 static const char second[] = "{\"id\": \"constant_l15\"", both[] = "{\"id\": \"constant_l1\"";
 
 static void infer_with(const char *first, const char *caches, struct pb_parameters *parameters)
 {
-    char path[] = "/tmp/plumb-constant-XXXXXX";
-    int descriptor = mkstemp(path);
-
-    assert_true(descriptor >= 0);
-    close(descriptor);
-    replace("c2070", first, caches, path);
-    selected_infer(path, tests_needed, parameters);
-    unlink(path);
+    selected_infer_replaced("c2070", first, "{\"id\": \"l2\"", caches, tests_needed, parameters);
 }
 
 static void test_constant15__without_one_there_is_none(void **state)
