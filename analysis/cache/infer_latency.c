@@ -16,7 +16,7 @@
 enum { KINDS_MAX = 16 };
 
 /* Of loads in order by such steps one in 16 is the first of a page of 4 KiB; none is smaller. */
-enum { IN_ORDER_MAX_BYTES = 256 };
+enum { IN_ORDER_BYTES = 256 };
 
 static const char of_loads_in_order[] = "cold loads in order";
 
@@ -83,17 +83,21 @@ static double share_warm(const struct pb_sample *differences)
 struct translation {
     double warm;              /* share of near loads that find it */
     double untranslated_most; /* what L2 hits without it take at most; NaN: nobody looked */
-    double cost;              /* of a translation that no level of the TLB has */
+    double hit_least;         /* what L2 hits with it take at least */
+    double cost;              /* of the translation that most of them lack */
     struct pb_latency_estimate in_order; /* cold loads that find it; no cycles: none were seen */
 };
 
-/* What the slowest kind of the sorted loads takes; 0 of none. */
-static double slowest_kind(const struct pb_sample *sorted)
+/* What most pairs tell that show a translation; others may be of lines that a small L2 has lost. */
+static double cost_of(const struct pb_sample *differences)
 {
     struct pb_mode modes[KINDS_MAX];
-    size_t kinds = pb_modes_find(sorted->values, sorted->count, KINDS_MAX, modes);
+    size_t from, end, kinds;
 
-    return kinds > 0 ? modes[kinds - 1].median : 0.0;
+    pb_sorted_range(differences->values, differences->count, midhinge(differences) / 2.0, INFINITY,
+                    &from, &end);
+    kinds = pb_modes_find(differences->values + from, end - from, KINDS_MAX, modes);
+    return kinds > 0 ? pb_modes_largest(modes, kinds)->median : 0.0;
 }
 
 /*
@@ -105,9 +109,11 @@ static enum pb_status find_translation(const struct pb_series *series,
                                        struct translation *translation_out, struct pb_error *err)
 {
     static const struct pb_pick pages = {NULL, "traced", "pages"};
-    struct pb_sample cycles = {NULL, 0, 0}, first = cycles, differences = cycles;
+    struct pb_sample cycles = {NULL, 0, 0}, sorted = cycles, first = cycles, differences = cycles;
     enum pb_status status = pb_trace_collect(series, &pages, &cycles, err);
 
+    if (status == PB_OK)
+        status = pb_sample_sorted(&cycles, &sorted, err);
     if (status == PB_OK)
         status = sort_pairs(&cycles, false, &first, err);
     if (status == PB_OK)
@@ -117,10 +123,12 @@ static enum pb_status find_translation(const struct pb_series *series,
         translation_out->warm = share_warm(&differences);
         translation_out->untranslated_most =
             pb_quantile(first.values, first.count, 1.0 - PB_EXCEPTION);
-        translation_out->cost = slowest_kind(&differences);
+        translation_out->hit_least = pb_quantile(sorted.values, sorted.count, PB_EXCEPTION);
+        translation_out->cost = cost_of(&differences);
     }
     pb_sample_clear(&differences);
     pb_sample_clear(&first);
+    pb_sample_clear(&sorted);
     pb_sample_clear(&cycles);
     return status;
 }
@@ -143,37 +151,30 @@ static enum pb_status keep_lowest(struct pb_sample *cycles, struct pb_error *err
 }
 
 /*
- * Cold loads in order, few of which are the first of their page: the finest chase whose loads take
- * longer than hits. Where something runs ahead, some may wait for less than DRAM. NaN: none.
+ * Cold loads in order, few of which are the first of their page. Where something runs ahead, they
+ * are hits, or some wait for less than DRAM. NaN: none take longer than hits.
  */
 static enum pb_status measure_in_order(const struct pb_series *series,
                                        struct translation *translation, struct pb_error *err)
 {
     static const struct pb_pick pick = {"global_cg", "traced", "strided"};
-    double most =
-        (1.0 + PB_NEXT_LEVEL_ALIKE) * (translation->untranslated_most - translation->cost);
-    struct pb_estimate *in_order = &translation->in_order.cycles;
+    double hit_most = (1.0 + PB_NEXT_LEVEL_ALIKE) * translation->hit_least;
+    struct pb_sample cycles = {NULL, 0, 0};
     const struct pb_point *point;
     enum pb_status status = PB_OK;
 
-    *in_order = PB_ESTIMATE_NONE;
-    for (size_t at = 0; status == PB_OK && !(in_order->low > most) &&
-                        (point = pb_point_next(series, &pick, &at)) != NULL;) {
+    for (size_t at = 0; status == PB_OK && (point = pb_point_next(series, &pick, &at)) != NULL;) {
         struct pb_accesses chase = pb_point_accesses(series, point);
-        struct pb_sample cycles = {NULL, 0, 0};
 
-        *in_order = PB_ESTIMATE_NONE;
-        if (chase.count == 0 || point->stride_bytes > IN_ORDER_MAX_BYTES)
-            continue;
-        status = pb_sample_reserve(&cycles, chase.count, err);
-        for (size_t i = 0; status == PB_OK && i < chase.count; i++)
-            cycles.values[cycles.count++] = pb_access_cycles(&chase, i);
-        if (status == PB_OK)
-            status = pb_latency_estimate(&cycles, NULL, &translation->in_order, err);
-        pb_sample_clear(&cycles);
+        for (size_t i = 0;
+             point->stride_bytes == IN_ORDER_BYTES && i < chase.count && status == PB_OK; i++)
+            status = pb_sample_add(&cycles, pb_access_cycles(&chase, i), err);
     }
-    if (!(in_order->low > most))
-        *in_order = PB_ESTIMATE_NONE;
+    if (status == PB_OK && cycles.count > 0)
+        status = pb_latency_estimate(&cycles, NULL, &translation->in_order, err);
+    if (cycles.count == 0 || !(translation->in_order.cycles.low > hit_most))
+        translation->in_order.cycles = PB_ESTIMATE_NONE;
+    pb_sample_clear(&cycles);
     return status;
 }
 
