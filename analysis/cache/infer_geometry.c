@@ -27,6 +27,9 @@ enum { CANDIDATES = 16 };
 
 enum { SOURCES = 3 }; /* tests of the row: line, sets, capacity */
 
+/* Of larger caches equal sets are not compared with whole passes: it bounds the time. */
+enum { EQUAL_MAX_BYTES = 1 << 20 };
+
 /* All that is known of one cache. */
 struct scene {
     struct pb_cache_chases chases;
@@ -754,7 +757,12 @@ static enum pb_status try_equal(const struct scene *scene, const struct pb_estim
     struct pb_geometry equal = {.index = PB_INDEX_MODULO, .line_bytes = PB_SECTOR_MIN};
     double best = -INFINITY;
 
-    *equal_out = scene->chases.of_kind[PB_CHASE_SWEEP] == 0;
+    *equal_out =
+        scene->chases.of_kind[PB_CHASE_SWEEP] == 0 || scene->hints.fits_bytes > EQUAL_MAX_BYTES;
+    for (size_t i = 0; i < scene->chases.count; i++) /* each piece is another run */
+        *equal_out |= scene->chases.items[i].in_pieces;
+    if (*equal_out)
+        return PB_OK;
     for (; equal.line_bytes <= PB_LINE_MAX; equal.line_bytes *= 2) {
         uint64_t lines = scene->hints.fits_bytes / equal.line_bytes;
 
