@@ -2,6 +2,7 @@
 #include "analysis/cache/level.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/constants.h"
@@ -377,40 +378,53 @@ void pb_level_clear(struct pb_cache_level *level)
 }
 
 /*
- * What of the reference looks like misses, and how much of that noise makes at most: noise that is
- * as slow as misses may be half as slow as well, and lies between them and the hits.
+ * Misses of the reference at places that miss whenever they are loaded, or nearly: noise does not
+ * come back to a place. Of a single pass nothing is known.
  */
-static struct pb_tally tally_reference(const struct pb_cache_level *level, double *noise_out)
+static size_t count_steady_misses(const struct pb_cache_level *level)
 {
-    const struct pb_band hit = level->classes.hit, miss = level->classes.miss;
-    double most = miss.low, between = 0.0; /* that misses take */
+    struct pb_pick pick = {level->way->path, "traced", "reference"};
+    const struct pb_point *point;
+    size_t steady = 0;
 
-    for (size_t i = 0; i < level->hits.count; i++) {
-        double cycles = level->hits.values[i];
+    for (size_t at = 0; (point = pb_point_next(level->series, &pick, &at)) != NULL;) {
+        struct pb_accesses accesses = pb_point_accesses(level->series, point);
+        size_t slots =
+            point->stride_bytes > 0 ? (size_t)(point->footprint_bytes / point->stride_bytes) : 0;
+        uint32_t *loads, *misses;
 
-        most = fmax(most, fmin(cycles, miss.high));
-        between += cycles > hit.high && cycles < miss.low;
+        if (slots == 0 || slots > accesses.count / 2)
+            continue;
+        loads = calloc(2 * slots, sizeof(*loads));
+        if (loads == NULL)
+            return 0;
+        misses = loads + slots;
+        for (size_t i = 0; i < accesses.count; i++) {
+            uint64_t slot = accesses.index_bytes[i] / point->stride_bytes;
+
+            if (slot >= slots)
+                continue;
+            loads[slot]++;
+            misses[slot] += pb_band_holds(level->classes.miss, pb_access_cycles(&accesses, i));
+        }
+        for (size_t slot = 0; slot < slots; slot++)
+            steady += 2 * misses[slot] > loads[slot] ? misses[slot] : 0;
+        free(loads);
     }
-    *noise_out = pb_classes_have_gap(&level->classes)
-                     ? pb_classes_most_noise(between * (most - miss.low) / (miss.low - hit.high))
-                     : INFINITY;
-    return pb_classes_tally(&level->classes, &level->hits);
+    return steady;
 }
 
 bool pb_level_reference_fits(const struct pb_cache_level *level)
 {
-    double noise;
-    struct pb_tally tally = tally_reference(level, &noise);
-
-    return isinf(noise) || !pb_exceeds_noise((double)tally.misses, noise);
+    return count_steady_misses(level) < PB_FEW;
 }
 
 struct pb_tally pb_level_background(const struct pb_cache_level *level)
 {
-    double noise;
-    struct pb_tally tally = tally_reference(level, &noise);
+    struct pb_tally tally = pb_classes_tally(&level->classes, &level->hits);
+    size_t steady = count_steady_misses(level);
 
-    if (!pb_level_reference_fits(level))
-        tally.misses = (size_t)noise;
+    if (steady >= PB_FEW)
+        tally.misses -= steady < tally.misses ? steady : tally.misses;
     return tally;
 }

@@ -55,12 +55,12 @@ enum pb_status pb_level_open_classified(const struct pb_case *at, struct pb_cach
 void pb_level_clear(struct pb_cache_level *level);
 
 /*
- * Does no more of the reference look like misses than what lies between hits and misses lets expect
- * of noise? Else its array is larger than the cache. Only of a classified level.
+ * Does no place of the reference miss again and again? Else its array is larger than the cache.
+ * Only of a classified level.
  */
 bool pb_level_reference_fits(const struct pb_cache_level *level);
 
-/* Tally of the reference: how often a hit looks like a miss. Likewise. */
+/* Tally of the reference, without such places: how often a hit looks like a miss. Likewise. */
 struct pb_tally pb_level_background(const struct pb_cache_level *level);
 
 /*

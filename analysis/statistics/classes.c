@@ -180,20 +180,14 @@ struct pb_tally pb_classes_count(const struct pb_classes *classes,
     return tally;
 }
 
-enum { QUARTERS = 4 };
-
-bool pb_classes_have_gap(const struct pb_classes *classes)
-{
-    return classes->miss.low - classes->hit.high >= 2.0 * QUARTERS;
-}
-
 double pb_classes_expect_noise(const struct pb_classes *classes, const struct pb_accesses *accesses)
 {
+    enum { QUARTERS = 4 };
     double quarter = (classes->miss.low - classes->hit.high) / QUARTERS;
     double most = classes->miss.low; /* that anything takes, and misses may */
     size_t counts[QUARTERS] = {0};
 
-    if (!pb_classes_have_gap(classes))
+    if (quarter < 2.0)
         return 0.0;
     for (size_t i = 0; i < accesses->count; i++) {
         double cycles = pb_access_cycles(accesses, i);

@@ -70,7 +70,6 @@ struct pb_tally pb_classes_tally(const struct pb_classes *classes, const struct 
  */
 double pb_classes_expect_noise(const struct pb_classes *classes,
                                const struct pb_accesses *accesses);
-bool pb_classes_have_gap(const struct pb_classes *classes);
 
 /* So many at most: the second least of four quarters tells the gap's noise to within a factor of
  * two. */
