@@ -449,14 +449,14 @@ void pb_tlb_propose_steps(struct pb_tlb_evidence *evidence)
         evidence->cache_share = PB_TLB_L2_MISS_SHARE;
     find_peaks(evidence, counts, half);
     if (evidence->is_uniform && evidence->position < evidence->level_count) {
-        evidence->step_count = 0; /* what lines take hides none, but noise those within its spread */
+        evidence->step_count =
+            0; /* what lines take hides none, but noise those within its spread */
         least = 3.0;
         most = half + 1;
     } else if (evidence->position == 0 && evidence->level_count > 0) {
         most = evidence->known[0].penalty_cycles / 2.0; /* small ones do not show */
     }
-    for (double step = least; step < most && evidence->step_count < PB_TLB_STEPS_MAX;
-         step *= 1.3) {
+    for (double step = least; step < most && evidence->step_count < PB_TLB_STEPS_MAX; step *= 1.3) {
         evidence->step_share[evidence->step_count] = 1.0;
         evidence->step_cycles[evidence->step_count++] = floor(step);
     }
