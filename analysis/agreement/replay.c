@@ -719,7 +719,8 @@ static void predict(struct launch *launch, uint64_t page, uint64_t line,
     prediction_out->excused |= excused;
     prediction_out->is_evicted = kept != 0;
     prediction_out->answers = answers & launch->route->all;
-    if (prediction_out->answers != answers) { /* it may be DRAM's, which may be as fast as L2 */
+    if (prediction_out->answers != answers && launch->way->count > 0) {
+        /* it may be DRAM's, which may be as fast as L2 */
         prediction_out->excused |= UINT32_MAX << ((launch->way->count - 1) * TLBS_MAX);
         if (prediction_out->reason == NO_REASON)
             prediction_out->reason = NO_DRAM;
