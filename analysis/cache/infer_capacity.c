@@ -102,7 +102,7 @@ static bool read_point(const struct cache *cache, const struct pb_point *point,
                                          .stride_bytes = point->stride_bytes,
                                          .pass_cycles = pb_point_average(point)};
     if (pb_sweep_is_pass(sweep_out))
-        return cost == 0.0 && are_passes_hits(cache);
+        return cost == 0.0;
     sweep_out->tally = pb_classes_count(&classes, &accesses);
     if (cost > 0.0 && !pb_tally_exceeds(&sweep_out->tally, &cache->slow_hits))
         sweep_out->tally.misses = 0; /* slow hits, beside what the TLB costs */
@@ -119,6 +119,7 @@ static enum pb_status read_sweep(const struct cache *cache, uint64_t carveout_by
                                  struct sweep *sweep, struct pb_error *err)
 {
     const struct pb_series *series = cache->level.series;
+    bool with_passes = are_passes_hits(cache);
 
     sweep->points = calloc(series->point_count + 1, sizeof(*sweep->points));
     sweep->count = 0;
@@ -128,7 +129,8 @@ static enum pb_status read_sweep(const struct cache *cache, uint64_t carveout_by
     for (size_t i = 0; i < series->point_count; i++)
         if (is_sweep_point(&series->points[i], cache->level.way->path) &&
             series->points[i].carveout_bytes == carveout_bytes &&
-            read_point(cache, &series->points[i], &sweep->points[sweep->count]))
+            read_point(cache, &series->points[i], &sweep->points[sweep->count]) &&
+            (with_passes || !pb_sweep_is_pass(&sweep->points[sweep->count])))
             sweep->count++;
     pb_sweep_sort(sweep->points, sweep->count);
     return PB_OK;

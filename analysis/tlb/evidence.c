@@ -449,8 +449,8 @@ void pb_tlb_propose_steps(struct pb_tlb_evidence *evidence)
         evidence->cache_share = PB_TLB_L2_MISS_SHARE;
     find_peaks(evidence, counts, half);
     if (evidence->is_uniform && evidence->position < evidence->level_count) {
-        evidence->step_count =
-            0; /* what lines take hides none, but noise those within its spread */
+        /* what lines take hides no step, but noise those within its spread */
+        evidence->step_count = 0;
         least = 3.0;
         most = half + 1;
     } else if (evidence->position == 0 && evidence->level_count > 0) {

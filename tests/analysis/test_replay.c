@@ -266,6 +266,22 @@ static void test_agreement__what_is_missing_is_named(void **state)
     }
 }
 
+/* Eight sets by the masks of four: which set a line is in is not known, and none contradicts. */
+static void test_agreement__sets_that_the_masks_do_not_fit_are_unknown(void **state)
+{
+    struct pb_parameter *sets = pb_parameters_find(&parameters, "texture", "set_count");
+    struct pb_estimate kept = sets->numbers[0];
+    struct pb_agreement agreement;
+
+    (void)state;
+    sets->numbers[0] = (struct pb_estimate){8.0, 8.0, 8.0};
+    agreement = measure(&parameters);
+    sets->numbers[0] = kept;
+    assert_true(undetermined_for(&agreement, "texture_policy", "texture.index_masks") > 0);
+    assert_true(share_contradicted(&agreement, "texture_policy") < 0.001);
+    pb_agreement_clear(&agreement);
+}
+
 /* A traced chase of that phase over so many bytes at least, of hits alone where it fits. */
 static const struct pb_point *find_chase(const struct pb_series *series, const char *path,
                                          const char *phase, uint64_t footprint_bytes)
@@ -544,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_agreement__little_is_undetermined_where_all_is_known),
         cmocka_unit_test(test_agreement__wrong_parameters_are_contradicted),
         cmocka_unit_test(test_agreement__what_is_missing_is_named),
+        cmocka_unit_test(test_agreement__sets_that_the_masks_do_not_fit_are_unknown),
         cmocka_unit_test(test_agreement__a_lost_line_of_a_full_set_is_a_foreign_one),
         cmocka_unit_test(test_agreement__a_full_store_loses_lines_of_any_set),
         cmocka_unit_test(test_agreement__l1_may_hold_less_than_is_known),
