@@ -38,16 +38,21 @@ static double rate_likelihood(const struct pb_sweep_point *points, size_t count,
 {
     struct pb_sweep_edge edge = edge_at(points, count, cut);
     double sum = pb_tally_log_poisson(&model->background, rate), silence = 0.0;
+    struct pb_tally others = {0, 0, 0}; /* of the same footprint */
 
     for (size_t i = 0; i < count; i++) {
-        double likelihood = i < cut ? pb_sweep_log_fits(&points[i], model, rate)
-                                    : pb_sweep_log_overflows(&points[i], model, &edge, rate);
+        double likelihood = i < cut
+                                ? pb_sweep_log_fits(&points[i], model, rate)
+                                : pb_sweep_log_overflows(&points[i], model, &edge, &others, rate);
         bool is_silent = i >= cut && !pb_sweep_is_pass(&points[i]) && points[i].coverage < 1.0 &&
                          points[i].tally.misses == 0;
         double no_outlier = is_silent ? pb_tally_log_poisson(&points[i].tally, rate) : likelihood;
 
         sum += no_outlier;
         silence = fmin(silence, likelihood - no_outlier);
+        pb_tally_add(&others, points[i].tally);
+        if (i + 1 < count && points[i + 1].footprint_bytes != points[i].footprint_bytes)
+            others = (struct pb_tally){0, 0, 0};
     }
     return sum + silence;
 }
@@ -146,8 +151,9 @@ static double margin_of(const struct pb_sweep_point *point, const struct pb_swee
     double expected = pb_sweep_log_fits(point, model, rates->expected);
     double counted = pb_sweep_log_fits(point, model, rates->counted) + log(PB_EXCEPTION);
     double rate = expected > counted ? rates->expected : rates->counted;
+    const struct pb_tally none = {0, 0, 0};
 
-    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge, rate);
+    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge, &none, rate);
 }
 
 static void count_agreement(const struct pb_sweep_point *points, size_t count, size_t cut,

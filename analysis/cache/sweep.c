@@ -116,21 +116,52 @@ static double least_share(const struct pb_sweep_point *point, const struct pb_sw
     return excess * (double)point->stride_bytes / (double)point->footprint_bytes;
 }
 
+/*
+ * Any number of misses, or as many as other traces of that footprint had: what they had is known as
+ * well as they have misses (a Poisson's rate, by Jeffreys' prior).
+ */
+static double as_often_as(const struct pb_tally *others, const struct pb_tally *tally, double rate)
+{
+    double any = among_outliers(tally, rate);
+    double known = (double)others->accesses / (double)(others->accesses + tally->accesses);
+
+    if (others->accesses == 0)
+        return any;
+    return pb_add_likelihoods(log(PB_EXCEPTION) + any,
+                              log(1.0 - PB_EXCEPTION) +
+                                  log(gsl_ran_negative_binomial_pdf((unsigned)tally->misses, known,
+                                                                    (double)others->misses + 0.5) +
+                                      DBL_MIN));
+}
+
 static double trace_overflows(const struct pb_sweep_point *point,
                               const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
-                              double rate)
+                              const struct pb_tally *others, double rate)
 {
     double misses = (double)point->tally.misses, silent = silence_of(point, edge);
     bool too_few = misses < least_share(point, model, edge) * (double)point->tally.accesses;
 
     return pb_add_likelihoods(log(silent) + pb_tally_log_poisson(&point->tally, rate),
-                              log(1.0 - silent) + among_outliers(&point->tally, rate)) +
+                              log(1.0 - silent) + as_often_as(others, &point->tally, rate)) +
            (misses > 0.0 && too_few ? log(PB_POSSIBLE_SHARE) : 0.0);
 }
 
-static double pass_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model)
+/* How much slower a pass is than one that fits, in which as many loads are outliers as in traces.
+ */
+static double excess_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                        double rate)
 {
-    double excess = point->pass_cycles - model->pass_cycles;
+    const struct pb_tally *known = &model->background;
+    double before = ((double)known->misses + 0.5) / ((double)known->accesses + 1.0);
+
+    return point->pass_cycles - model->pass_cycles -
+           fmax(0.0, rate - before) * model->miss_penalty_cycles;
+}
+
+static double pass_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
+                        double rate)
+{
+    double excess = excess_of(point, model, rate);
 
     return log((1.0 - PB_POSSIBLE_SHARE) * gsl_ran_gaussian_pdf(excess, model->pass_noise_cycles) +
                PB_POSSIBLE_SHARE / (model->miss_penalty_cycles + fabs(excess)));
@@ -138,9 +169,9 @@ static double pass_fits(const struct pb_sweep_point *point, const struct pb_swee
 
 /* The excess is log-uniform from one miss a pass to all misses; below the noise it is not seen. */
 static double pass_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
-                             const struct pb_sweep_edge *edge)
+                             const struct pb_sweep_edge *edge, double rate)
 {
-    double excess = point->pass_cycles - model->pass_cycles, noise = model->pass_noise_cycles;
+    double excess = excess_of(point, model, rate), noise = model->pass_noise_cycles;
     double lines = (double)point->footprint_bytes / (double)point->stride_bytes;
     double decades = log(fmax(lines, 2.0));
     double seen = log(fmax(model->miss_penalty_cycles / noise, 1.0));
@@ -169,15 +200,16 @@ static double own_rate(const struct pb_sweep_point *point, double rate)
 
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
                               const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
-                              double rate)
+                              const struct pb_tally *others, double rate)
 {
-    return pb_sweep_is_pass(point) ? pass_overflows(point, model, edge)
-                                   : trace_overflows(point, model, edge, own_rate(point, rate));
+    return pb_sweep_is_pass(point)
+               ? pass_overflows(point, model, edge, rate)
+               : trace_overflows(point, model, edge, others, own_rate(point, rate));
 }
 
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                          double rate)
 {
-    return pb_sweep_is_pass(point) ? pass_fits(point, model)
+    return pb_sweep_is_pass(point) ? pass_fits(point, model, rate)
                                    : trace_fits(point, own_rate(point, rate));
 }

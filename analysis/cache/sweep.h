@@ -70,9 +70,13 @@ double pb_tally_log_poisson(const struct pb_tally *tally, double rate);
 double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                          double rate);
 
-/* Log likelihood of a chase whose footprint overflows, if the edge is there. */
+/*
+ * Log likelihood of a chase whose footprint overflows, if the edge is there.
+ *
+ * others  what traces of the same footprint had that were counted before it; no accesses: none were
+ */
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
                               const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
-                              double rate);
+                              const struct pb_tally *others, double rate);
 
 #endif

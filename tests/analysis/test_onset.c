@@ -73,6 +73,37 @@ static void test_onset__lru_knee_is_exact_and_full_is_seen(void **state)
     assert_int_equal(onset.agreeing, onset.seen);
 }
 
+/*
+ * A large cache of hashed sets, as an examiner drew it: 65,536 lines fit, a few more miss 216 times
+ * a pass, in every repetition. No trace of fewer lines was taken, but passes over them are as fast
+ * as the reference, and outliers that were so frequent would slow these, too.
+ */
+static void test_onset__what_repeats_is_no_noise(void **state)
+{
+    static const struct {
+        uint64_t lines;
+        size_t misses;
+    } traces[] = {{65560, 216}, {65561, 249}, {65563, 251},
+                  {65567, 287}, {65575, 359}, {65591, 503}};
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    sweep.model.pass_noise_cycles = 0.1;
+    for (uint64_t lines = 16384; lines <= 65536; lines += 4096)
+        add_pass(&sweep, lines, 0.0);
+    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++)
+        for (size_t repeat = 0; repeat < 7; repeat++)
+            add_trace(&sweep, traces[i].lines, traces[i].misses);
+    for (uint64_t lines = 73728; lines <= 131072; lines += 8192)
+        add_pass(&sweep, lines, 1.0);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_true(onset.least_bytes <= 65536 * LINE);
+    assert_true(onset.fits_bytes <= 65536 * LINE);
+    assert_true(onset.most_bytes >= 65536 * LINE);
+}
+
 static void test_onset__a_single_miss_a_pass_is_enough(void **state)
 {
     struct pb_onset onset;
@@ -351,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onset__lru_knee_is_exact_and_full_is_seen),
         cmocka_unit_test(test_onset__misses_that_still_grow_bound_the_plateau),
+        cmocka_unit_test(test_onset__what_repeats_is_no_noise),
         cmocka_unit_test(test_onset__a_single_miss_a_pass_is_enough),
         cmocka_unit_test(test_onset__few_misses_are_enough_where_each_brings_in_many_lines),
         cmocka_unit_test(test_onset__bursts_do_not_move_it),
