@@ -119,11 +119,11 @@ struct pb_chase_spec pb_search_steady(const struct pb_search *search, const char
 
 /*
  * Do more of a chase's loads answer later than in another chase, each compared with itself, than
- * noise explains? Jitter and spikes make as many earlier as later, up to three deviations of the
+ * noise explains? Jitter and spikes make as many earlier as later, up to so many deviations of the
  * difference. No more than one load in four needs to be later, where a line holds four of them.
  */
 static bool is_later(const struct pb_recording *recording, const struct pb_chase_result *spec,
-                     const struct pb_chase_result *other)
+                     const struct pb_chase_result *other, double deviations)
 {
     const uint32_t *latency = recording->series.latency_cycles;
     double margin = 4 + 0.1 * other->median_cycles, later = 0.0, earlier = 0.0;
@@ -134,7 +134,7 @@ static bool is_later(const struct pb_recording *recording, const struct pb_chase
         later += change > margin;
         earlier += change < -margin;
     }
-    return later - earlier > (double)spec->count / 16.0 + 3.0 * sqrt(later + earlier);
+    return later - earlier > (double)spec->count / 16.0 + deviations * sqrt(later + earlier);
 }
 
 /* The first slots, then all others, both from the last to the first: no prefetch runs ahead. */
@@ -187,20 +187,26 @@ static enum pb_status grow_array(struct pb_session *session, struct pb_search *s
                                  .prefill = true};
     struct pb_chase_result alone, result;
     enum pb_status status = take_first_lines(session, &spec, offsets, recording, &alone, err);
-    size_t times = 0; /* that lines of this array were late */
+    uint64_t fits = first_bytes; /* the largest array before any of whose lines some were late */
+    size_t times = 0;            /* that lines of this array surely were */
 
     spec.footprint_bytes *= 2;
     while (status == PB_OK && times < TIMES && spec.footprint_bytes <= most) {
         spec.repeat = times;
         status = take_first_lines(session, &spec, offsets, recording, &result, err);
         if (status == PB_OK)
-            times = is_later(recording, &result, &alone) ? times + 1 : 0;
+            times = is_later(recording, &result, &alone, 3.0) ? times + 1 : 0;
+        if (status == PB_OK && 2 * fits == spec.footprint_bytes &&
+            !is_later(recording, &result, &alone, 0.0))
+            fits = spec.footprint_bytes;
         if (times == 0)
             spec.footprint_bytes *= 2;
     }
     if (status != PB_OK || times < TIMES)
         return status;
-    search->small_bytes = spec.footprint_bytes / 4; /* half of it may lose a few lines */
+    search->small_bytes = spec.footprint_bytes / 4; /* half of it may lose a few lines, */
+    if (search->small_bytes > fits) /* and so may less of it where victims are random */
+        search->small_bytes = fits;
     if (search->limit_bytes > 2 * spec.footprint_bytes)
         search->limit_bytes = 2 * spec.footprint_bytes;
     spec.repeat = 0;

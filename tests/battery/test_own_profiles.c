@@ -124,6 +124,39 @@ static void test_search__a_small_l2_before_another_cache_has_its_own_edge(void *
     }
 }
 
+/* Drawn victims: an array of which the first lines stay, or all but a few, need not be kept whole.
+ */
+static void test_search__a_reference_fits_behind_drawn_victims(void **state)
+{
+    (void)state;
+    for (unsigned sets = 2048; sets <= 6144; sets += 512) {
+        struct pb_recording recording;
+        struct pb_session session;
+        char caches[1024];
+
+        snprintf(caches, sizeof(caches),
+                 "{\"id\": \"l2\", \"paths\": [\"global_ca\", \"global_cg\"],"
+                 " \"line_bytes\": 128, \"sector_bytes\": 32, \"sets\": %u, \"ways\": 2,"
+                 " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"weighted\","
+                 " \"weights\": [1, 5]}, \"latency_cycles\": 239},"
+                 " {\"id\": \"l3\", \"paths\": [\"global_ca\", \"global_cg\"],"
+                 " \"line_bytes\": 64, \"sector_bytes\": 64, \"sets\": 32768, \"ways\": 9,"
+                 " \"index\": {\"kind\": \"modulo\"}, \"policy\": {\"kind\": \"lru\"},"
+                 " \"latency_cycles\": 449}",
+                 sets);
+        rig_open_custom(caches, TLB, "", &session);
+        rig_run(&session, "l2_capacity", &recording);
+        for (size_t i = 0; i < recording.series.point_count; i++) {
+            const struct pb_point *point = &recording.series.points[i];
+
+            if (strcmp(point->phase, "reference") == 0)
+                assert_true(point->footprint_bytes <= sets * 256);
+        }
+        pb_recording_clear(&recording);
+        pb_session_close(&session);
+    }
+}
+
 /* One line too many in a set of 80 to 96 that draws its victims: a miss or two a pass, anywhere. */
 static void test_search__few_misses_of_a_drawing_policy_are_enough(void **state)
 {
@@ -371,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_search__a_cache_of_256_bytes_has_an_edge),
         cmocka_unit_test(test_search__a_set_of_neighbours_leaves_room_for_short_strides),
         cmocka_unit_test(test_search__a_small_l2_before_another_cache_has_its_own_edge),
+        cmocka_unit_test(test_search__a_reference_fits_behind_drawn_victims),
         cmocka_unit_test(test_search__few_misses_of_a_drawing_policy_are_enough),
         cmocka_unit_test(test_search__spikes_that_look_like_misses_do_not_move_the_edge),
     };
