@@ -333,18 +333,32 @@ static void state_size(const struct pb_case *at, const struct edge *edge)
                             (unsigned long long)onset->overflow_bytes, full, carveout);
 }
 
+/* No more than spikes of a sample are of a kind. */
+static bool lacks(const struct pb_sample *sample, struct pb_band kind)
+{
+    struct pb_classes classes = {.miss = kind};
+
+    return (double)pb_classes_tally(&classes, sample).misses <=
+           PB_SPIKES_MOST * (double)sample->count;
+}
+
 /*
  * Lines that were never loaded are not in a cache behind this one, nor is all of a long chase: what
  * answers most misses need not be what answers first. Loads beyond the edge that are faster than
  * most misses, and that neither the reference nor chases that fit have, are misses as well.
+ *
+ * most_bytes  of longer chases than that, faster loads may be hits that lack their translation
  */
 static enum pb_status widen_to_fastest(const struct pb_case *at, const struct cache *cache,
-                                       uint64_t fits_bytes, struct pb_error *err)
+                                       uint64_t fits_bytes, double most_bytes, struct pb_error *err)
 {
     const struct pb_cache_level *level = &cache->level;
     struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
     struct pb_sample faster[2] = {{NULL, 0, 0}, {NULL, 0, 0}}; /* within the edge, and beyond */
     double least = cache->miss.band.low;
+    double crossing =
+        pb_parameters_number(at->parameters, at->inference->memory, "crossing_cycles");
+    double hit_most = level->classes.hit.high + fmax(crossing, 0.0); /* in the other half */
     struct pb_classes classes;
     enum pb_status status = PB_OK;
 
@@ -352,7 +366,9 @@ static enum pb_status widen_to_fastest(const struct pb_case *at, const struct ca
         const struct pb_point *point = &level->series->points[i];
         struct pb_accesses accesses = pb_point_accesses(level->series, point);
 
-        for (size_t k = 0; k < accesses.count && is_sweep_point(point, level->way->path); k++)
+        if (!is_sweep_point(point, level->way->path) || (double)point->footprint_bytes > most_bytes)
+            continue;
+        for (size_t k = 0; k < accesses.count; k++)
             if (status == PB_OK && pb_access_cycles(&accesses, k) < least)
                 status = pb_sample_add(&faster[point->footprint_bytes > fits_bytes],
                                        pb_access_cycles(&accesses, k), err);
@@ -360,6 +376,7 @@ static enum pb_status widen_to_fastest(const struct pb_case *at, const struct ca
     if (status == PB_OK && answer->kind == PB_VALUE_NUMBER &&
         (pb_classes_find(&level->hits, &faster[1], &classes, NULL) == PB_OK ||
          pb_classes_find(&faster[0], &faster[1], &classes, NULL) == PB_OK) &&
+        classes.miss.low > hit_most && lacks(&faster[0], classes.miss) &&
         !pb_level_joins_hits(&faster[1], classes.hit.high, least))
         pb_parameter_widen(answer, fmin(classes.miss.low, answer->numbers[0].low),
                            answer->numbers[0].high, "less where a nearer cache answered first");
@@ -377,7 +394,7 @@ static enum pb_status infer_size(const struct pb_case *at, const struct cache *c
     if (status == PB_OK)
         state_size(at, &edge);
     if (status != PB_NO_MEMORY && cache->level.way->past != NULL &&
-        widen_to_fastest(at, cache, edge.onset.fits_bytes, err) == PB_NO_MEMORY)
+        widen_to_fastest(at, cache, edge.onset.fits_bytes, INFINITY, err) == PB_NO_MEMORY)
         return PB_NO_MEMORY;
     if (status != PB_NOT_FOUND)
         return status;
@@ -676,18 +693,20 @@ static enum pb_status find_next_level(const struct pb_cache_level *level, double
     return status;
 }
 
-static enum pb_status state_next_level(const struct pb_case *at, const struct pb_cache_level *level,
-                                       struct pb_error *err)
+static enum pb_status state_next_level(const struct pb_case *at, const struct cache *cache,
+                                       const struct edge *edge, struct pb_error *err)
 {
     struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
+    double reach = pb_parameters_number(at->parameters, "tlb_l1", "reach_bytes");
     struct pb_latency_estimate next;
-    enum pb_status status = find_next_level(
-        level, pb_parameters_number(at->parameters, "tlb_l1", "reach_bytes"), &next, err);
+    enum pb_status status = find_next_level(&cache->level, reach, &next, err);
 
     if (status == PB_OK && answer->kind == PB_VALUE_NUMBER &&
         next.cycles.value < (1.0 - PB_NEXT_LEVEL_ALIKE) * answer->numbers[0].value)
         pb_latency_state(&next, NAN, "misses of short chases, which the next cache answers", answer,
                          NULL);
+    else if (status != PB_NO_MEMORY)
+        status = widen_to_fastest(at, cache, edge->onset.fits_bytes, reach, err);
     return status;
 }
 
@@ -712,7 +731,7 @@ enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error 
 
         status = classes->miss.low <= hit_most
                      ? bound_by_sure_misses(at, hit_most, &cache, &edge, err)
-                     : state_next_level(at, &cache.level, err);
+                     : state_next_level(at, &cache, &edge, err);
     }
     pb_level_clear(&cache.level);
     return status == PB_NOT_FOUND ? PB_OK : status;

@@ -419,8 +419,11 @@ enum pb_status pb_infer_l2_misses_over_sms(const struct pb_case *at, struct pb_e
     }
     if (sms < SMS_MIN && own.value <= dram->numbers[0].high)
         return PB_OK; /* longer: some of its loads lacked their translation */
-    pb_parameter_set_number(answer, dram->numbers[0], dram->confidence,
-                            "loads from DRAM by %zu SMs; one SM's trace: %.1f", sms, own.value);
+    pb_parameter_set_number(
+        answer,
+        (struct pb_estimate){dram->numbers[0].value, fmin(dram->numbers[0].low, own.low),
+                             dram->numbers[0].high},
+        dram->confidence, "loads from DRAM by %zu SMs; one SM's trace: %.1f", sms, own.value);
     pb_parameter_point_to(answer, at->inference->tests[0]);
     return PB_OK;
 }

@@ -191,18 +191,22 @@ bool pb_level_joins_hits(const struct pb_sample *sample, double hit_most, double
 {
     struct pb_sample between = {NULL, 0, 0}, sorted = between;
     bool joins = true;
+    size_t hits = 0;
 
-    for (size_t i = 0; i < sample->count; i++)
+    for (size_t i = 0; i < sample->count; i++) {
+        hits += sample->values[i] <= hit_most;
         if (sample->values[i] > hit_most && sample->values[i] < miss_least &&
             pb_sample_add(&between, sample->values[i], NULL) != PB_OK)
             break;
+    }
     if (between.count < PB_FEW) {
         joins = between.count > 0;
     } else if (pb_sample_sorted(&between, &sorted, NULL) == PB_OK) {
         double least = pb_quantile(sorted.values, sorted.count, PB_EXCEPTION);
         double most = pb_quantile(sorted.values, sorted.count, 1.0 - PB_EXCEPTION);
 
-        joins = (double)between.count < PB_MOST * (double)sample->count &&
+        joins = (double)between.count < fmax(PB_MOST * (double)(hits + between.count),
+                                             PB_EXCEPTION * (double)sample->count) &&
                 least - hit_most < (1.0 - PB_MOST) * (most - least) + PB_ALIKE_CYCLES;
     }
     pb_sample_clear(&sorted);

@@ -65,8 +65,8 @@ struct pb_tally pb_level_background(const struct pb_cache_level *level);
 
 /*
  * Are the loads between hits and known misses noise? A few always are. More of them are where they
- * begin close above the hits and most loads are none of them: misses that a nearer cache answers
- * leave a gap, or are most of the loads. A few of the loads may be spikes.
+ * begin close above the hits and are fewer than these: misses that a nearer cache answers leave a
+ * gap, or few hits. A few of the loads may be spikes.
  */
 bool pb_level_joins_hits(const struct pb_sample *sample, double hit_most, double miss_least);
 

@@ -390,9 +390,33 @@ static void test_policy__of_a_set_that_lost_a_way_is_not_the_caches(void **state
     device_clear(&device);
 }
 
+static void fill(struct pb_sample *sample, size_t count, double first, double step)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(pb_sample_add(sample, first + step * (double)(i % 16), NULL), PB_OK);
+}
+
+/* A cache that answers 14 cycles later than hits takes their place; jitter leaves them. */
+static void test_level__what_leaves_no_hits_joins_none(void **state)
+{
+    struct pb_sample jitter = {NULL, 0, 0}, cache = {NULL, 0, 0};
+
+    (void)state;
+    fill(&jitter, 400, 81.0, 0.0);
+    fill(&jitter, 100, 86.0, 1.0);
+    fill(&cache, 400, 99.0, 0.0);
+    fill(&cache, 200, 159.0, 2.0);
+    fill(&cache, 300, 332.0, 8.0);
+    assert_true(pb_level_joins_hits(&jitter, 85.0, 332.0));
+    assert_false(pb_level_joins_hits(&cache, 85.0, 332.0));
+    pb_sample_clear(&cache);
+    pb_sample_clear(&jitter);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_level__what_leaves_no_hits_joins_none),
         cmocka_unit_test(test_cache__is_exact_without_noise),
         cmocka_unit_test(test_cache__is_exact_with_jitter_and_spikes),
         cmocka_unit_test(test_l1__path_past_it_is_as_fast_means_not_cached),

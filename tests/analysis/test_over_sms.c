@@ -196,6 +196,56 @@ static void test_over_sms__misses_that_a_third_cache_answers_first_are_its(void 
 }
 
 /*
+ * L3s that hide behind L2: no larger than it, so that DRAM answers beside it from the first miss
+ * on; 23 cycles behind it and of the size that the driver calls L2's; behind random victims, of
+ * which an array that loses few of its first lines in order loses nearly all.
+ */
+static void test_over_sms__an_l3_that_hides_answers_misses(void **state)
+{
+    static const struct {
+        uint32_t line_bytes, l2_sets, l2_ways, l3_sets, l3_ways;
+        const char *l2_policy;
+        uint32_t l2_cycles, l3_cycles, dram_cycles, entries;
+    } devices[] = {
+        {128, 16384, 2, 4096, 8, "random", 139, 223, 563, 0},
+        {32, 8192, 8, 32768, 8, "plru", 176, 199, 427, 2},
+        {128, 3072, 2, 32768, 9, "random", 239, 449, 583, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+        struct blind_profile device = tlb_device();
+        struct blind_cache *l2 = &device.caches[BLIND_L2], *l3 = &device.caches[BLIND_FOURTH];
+        struct pb_parameters parameters = {0};
+        const struct pb_estimate *misses;
+
+        l2->line_bytes = devices[i].line_bytes;
+        l2->sector_bytes = 32;
+        l2->sets = devices[i].l2_sets;
+        l2->ways = devices[i].l2_ways;
+        l2->policy = devices[i].l2_policy;
+        l2->latency_cycles = devices[i].l2_cycles;
+        *l3 = *l2;
+        l3->id = "l3";
+        l3->sets = devices[i].l3_sets;
+        l3->ways = devices[i].l3_ways;
+        l3->policy = "lru";
+        l3->latency_cycles = devices[i].l3_cycles;
+        device.dram_cycles = devices[i].dram_cycles;
+        if (devices[i].entries > 0) {
+            device.tlbs[0] = tlb_level(2097152, 60, 1, &devices[i].entries);
+            device.tlbs[1] = (struct blind_tlb){0};
+        }
+        selected_infer_profile(&device, "clock_overhead,l2_capacity,dram_latency,tlb_reach",
+                               &parameters);
+        misses = selected_find(&parameters, "l2", "miss_latency_cycles")->numbers;
+        assert_true(misses->low <= devices[i].l3_cycles + 1.0);
+        assert_number(&parameters, "l2", "latency_cycles", devices[i].l2_cycles, 6.0);
+        pb_parameters_clear(&parameters);
+    }
+}
+
+/*
  * Entries of 4 KiB: no near load finds its first translation, some find the second one. Loads in
  * order do, and misses that pages turn at are no distance of a prefetch.
  */
@@ -250,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_over_sms__passes_that_crowd_few_sets_are_not_of_l2),
         cmocka_unit_test(test_over_sms__misses_of_a_sweep_beyond_the_tlb_are_a_bound),
         cmocka_unit_test(test_over_sms__misses_that_a_third_cache_answers_first_are_its),
+        cmocka_unit_test(test_over_sms__an_l3_that_hides_answers_misses),
         cmocka_unit_test(test_over_sms__dram_answers_loads_that_have_their_translation),
         cmocka_unit_test(test_over_sms__rare_translated_loads_are_found),
     };
