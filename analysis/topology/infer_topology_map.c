@@ -369,6 +369,9 @@ static void state_slices(const struct pb_case *at, const struct pb_sm_map *map,
             "ambiguous: lines form %zu groups, whose own parts are not clearly separated "
             "(gaps %.2f times as wide as inside)",
             grouping->count, grouping->gap_inside);
+    else if (isnan(pb_parameters_number(at->parameters, "l2", "miss_latency_cycles")))
+        pb_parameter_set_none(answer, "depends on miss_latency_cycles, which is undetermined: L2 "
+                                      "may have lost lines, which form groups of their own");
     else
         pb_parameter_set_number(answer, count, confidence_of(grouping, map->lines),
                                 "groups of %zu lines that SMs distinguish: gaps of %.1f cycles "
