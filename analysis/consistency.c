@@ -9,6 +9,7 @@
 #include "analysis/cache/geometry.h"
 #include "analysis/confidence.h"
 #include "analysis/constants.h"
+#include "analysis/model/hierarchy.h"
 #include "analysis/reason.h"
 
 /* What a rule works on. */
@@ -184,17 +185,6 @@ static void predict_full_miss(struct device *device, const char *memory, struct 
     device->changed++;
 }
 
-/* Bytes that may run ahead of this cache's loads: by another path it may be the same as L1. */
-static double prefetched_bytes(const struct device *device, const char *memory)
-{
-    const struct pb_parameter *same =
-        pb_parameters_find(device->parameters, memory, "same_cache_as");
-    bool is_l1 = same != NULL && (same->kind == PB_VALUE_NONE || strstr(same->word, "l1") != NULL);
-
-    return fmax(fmax(number(device, memory, "prefetch_bytes"), 0.0),
-                is_l1 ? number(device, "l1", "prefetch_bytes") : 0.0);
-}
-
 /*
  * What runs ahead of random victims hides the first misses, too: what it fetches, and the line that
  * it fetches for. Of other victims all lines miss with twice the size at the latest.
@@ -203,7 +193,7 @@ static void hidden_first_misses(struct device *device)
 {
     for (size_t i = 0; i < CACHES; i++) {
         struct pb_parameter *size = stated(device, caches[i], "size_bytes");
-        double bytes = prefetched_bytes(device, caches[i]);
+        double bytes = pb_model_prefetch_bytes(device->parameters, caches[i]);
         double full = number(device, caches[i], "full_miss_bytes");
         const struct pb_parameter *line = stated(device, caches[i], "line_bytes");
         double line_bytes = line != NULL ? line->numbers[0].high : bytes; /* whole lines ahead */
@@ -231,7 +221,7 @@ static void late_full_miss(struct device *device)
             continue;
         widen(device, full, ceil(full->numbers[0].value / bytes) * bytes,
               "the last line may be touched in part");
-        if (prefetched_bytes(device, caches[i]) > 0.0)
+        if (pb_model_prefetch_bytes(device->parameters, caches[i]) > 0.0)
             widen(device, full, 2.0 * number(device, caches[i], "size_bytes"),
                   "prefetched lines hide misses; twice the size is too much for any sets");
     }

@@ -90,6 +90,7 @@ enum reason {
     FETCHED,  /* what runs ahead of loads in order may have brought the line */
     CROSSED,  /* which loads went another way */
     NO_MODEL, /* the path is not modelled */
+    NO_L2,    /* what answers behind the last cache that is known */
     NO_DRAM,  /* what takes longer than the last cache is not known */
     NO_TLB,   /* nor is what translation adds */
     VICTIM,   /* which entry of a TLB makes room: its policy is not stated */
@@ -111,6 +112,7 @@ static const char *const reason_names[FIRST_PARAMETER] = {
     "lines fetched ahead",
     "path of the warm-up loads",
     "path",
+    "l2.latency_cycles",
     "dram.latency_cycles",
     "tlb_l1.penalty_cycles",
     "policy of the TLBs",
@@ -128,11 +130,13 @@ struct band {
  */
 struct route {
     bool is_ready;
+    bool has_l2;         /* else another cache may lie behind the last one that is known */
     bool has_far;        /* constants have no copy in the near half before their first load */
     size_t dram;         /* its level; there need be none */
     size_t levels, tlbs; /* DRAM and missing all TLBs included */
     struct band bands[ANSWERS_MAX];
     uint32_t near_of[ANSWERS_MAX]; /* answers whose bands overlap this one's */
+    uint32_t behind[LEVELS_MAX];   /* answers that look like what a miss in a cache takes */
     uint32_t all;
     uint32_t answers[CYCLES_MAX]; /* by latency */
 };
@@ -331,6 +335,25 @@ static void widen_translated_hits(const struct pb_replay *replay, const struct p
     }
 }
 
+/*
+ * What answers a miss in each cache of the path: the levels behind it, and caches that are no level
+ * of the model, as late as any miss was answered.
+ */
+static void look_behind(const struct pb_replay *replay, const struct pb_model_route *way,
+                        struct route *route)
+{
+    for (size_t c = 0; c < way->count; c++) {
+        const struct pb_model_level *level = &replay->hierarchy->caches[way->caches[c]];
+        struct band missed = band_around(level->miss_latency, replay->l2_spread);
+
+        route->behind[c] = route->all & UINT32_MAX << ((c + 1) * TLBS_MAX);
+        for (size_t a = 0; a < ANSWERS_MAX; a++)
+            if ((route->all >> a & 1) != 0 && route->bands[a].low <= missed.high &&
+                missed.low <= route->bands[a].high && route->bands[a].high > missed.high)
+                route->behind[c] |= UINT32_C(1) << a;
+    }
+}
+
 static void make_route(struct pb_replay *replay, enum pb_model_path path)
 {
     const struct pb_model_hierarchy *hierarchy = replay->hierarchy;
@@ -339,6 +362,7 @@ static void make_route(struct pb_replay *replay, enum pb_model_path path)
 
     memset(route, 0, sizeof(*route));
     route->is_ready = true;
+    route->has_l2 = way->count == 0 || hierarchy->caches[way->caches[way->count - 1]].is_chip_wide;
     route->has_far = has_far_half(hierarchy, path);
     route->dram = way->count + route->has_far;
     route->levels = route->dram + !isnan(hierarchy->dram.cycles);
@@ -364,6 +388,7 @@ static void make_route(struct pb_replay *replay, enum pb_model_path path)
     }
     widen_translated_hits(replay, way, route);
     overlap_bands(route);
+    look_behind(replay, way, route);
 }
 
 static inline uint32_t answers_of(const struct route *route, double cycles)
@@ -656,7 +681,7 @@ static void excuse_behind(const struct launch *launch, size_t depth, struct pred
 
     if (reason == NO_REASON || (reason == SECTORS && launch->passes > 0))
         return;
-    prediction->excused = UINT32_MAX << ((depth + 1) * TLBS_MAX);
+    prediction->excused = launch->route->behind[depth];
     if (prediction->reason == NO_REASON)
         prediction->reason = reason;
 }
@@ -716,6 +741,11 @@ static void predict(struct launch *launch, uint64_t page, uint64_t line,
         excused |= UINT32_MAX << (launch->route->dram * TLBS_MAX);
     if (excused != 0 && prediction_out->reason == NO_REASON)
         prediction_out->reason = kept != 0 ? VICTIM : NO_TLB;
+    if (!launch->route->has_l2 && (answers >> (launch->route->dram * TLBS_MAX)) != 0) {
+        excused |= launch->route->behind[launch->way->count - 1];
+        if (prediction_out->reason == NO_REASON)
+            prediction_out->reason = NO_L2;
+    }
     prediction_out->excused |= excused;
     prediction_out->is_evicted = kept != 0;
     prediction_out->answers = answers & launch->route->all;
@@ -955,7 +985,9 @@ static enum pb_status excuse_foreign(struct launch *launch, const struct pb_poin
     return status;
 }
 
-/* How many of the lines must miss in each pass, whatever the policy: more than the sets have ways.
+/*
+ * How many of the lines must be brought in in each pass, whatever the policy: more than the sets
+ * have ways.
  */
 static uint64_t count_surplus(const struct pb_replay *replay, size_t cache,
                               const struct stage *stage)
@@ -976,7 +1008,8 @@ static uint64_t count_surplus(const struct pb_replay *replay, size_t cache,
 
 /*
  * Open accesses of the path's first cache: which of them miss is not known, but of n lines in w
- * ways, n - w miss in every pass. What is lacking of these misses contradicts.
+ * ways, n - w come in every pass, each with a miss of its own or ahead of another one's. What is
+ * lacking of these misses contradicts.
  */
 static enum pb_status demand_misses(struct launch *launch, const struct pb_point *point,
                                     const struct pb_sequence *sequence,
@@ -986,8 +1019,9 @@ static enum pb_status demand_misses(struct launch *launch, const struct pb_point
     const struct pb_replay *replay = launch->replay;
     size_t cache = launch->way->caches[0];
     const struct pb_model_level *level = &replay->hierarchy->caches[cache];
-    uint64_t passes = accesses->count / sequence->period, missed = 0, lacking;
-    uint32_t hits = (UINT32_C(1) << TLBS_MAX) - 1;
+    uint64_t passes = accesses->count / sequence->period, missed = 0, at_once = 1, lacking;
+    uint32_t misses =
+        UINT32_MAX << TLBS_MAX | (launch->route->has_l2 ? 0 : launch->route->behind[0]);
     enum pb_status status;
 
     if (passes == 0 || level->shape.line_bytes == 0 || replay->caches[cache] == NULL)
@@ -995,12 +1029,14 @@ static enum pb_status demand_misses(struct launch *launch, const struct pb_point
     for (size_t i = 0; i < accesses->count; i++) {
         uint32_t seen = answers_of(launch->route, pb_access_cycles(accesses, i));
 
-        missed += seen == 0 || (seen & ~hits) != 0; /* as far as it may have been one */
+        missed += seen == 0 || (seen & misses) != 0; /* as far as it may have been one */
     }
     status = count_first_lines(&launch->caches[0], point, sequence, err);
     if (status != PB_OK)
         return status;
-    lacking = passes * count_surplus(replay, cache, &launch->caches[0]);
+    if (sequence->is_ascending && !level->is_chip_wide) /* that one was filled before */
+        at_once += level->prefetch_bytes / level->shape.line_bytes;
+    lacking = passes * count_surplus(replay, cache, &launch->caches[0]) / at_once;
     lacking = lacking > missed ? lacking - missed : 0;
     if (lacking > counts->by_reason[replay->cache_reasons[cache]])
         lacking = counts->by_reason[replay->cache_reasons[cache]];

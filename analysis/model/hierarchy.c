@@ -182,6 +182,15 @@ static enum pb_status read_policy(const struct source *from, struct pb_model_lev
     return PB_OK;
 }
 
+double pb_model_prefetch_bytes(const struct pb_parameters *parameters, const char *memory)
+{
+    const struct pb_parameter *same = pb_parameters_find(parameters, memory, "same_cache_as");
+    bool is_l1 = same != NULL && (same->kind == PB_VALUE_NONE || strstr(same->word, "l1") != NULL);
+
+    return fmax(fmax(pb_parameters_number(parameters, memory, "prefetch_bytes"), 0.0),
+                is_l1 ? pb_parameters_number(parameters, "l1", "prefetch_bytes") : 0.0);
+}
+
 static enum pb_status read_cache(const struct source *from, struct pb_model_level *level,
                                  struct pb_error *err)
 {
@@ -205,7 +214,7 @@ static enum pb_status read_cache(const struct source *from, struct pb_model_leve
         level->shape.sector_bytes = level->shape.line_bytes;
     level->fits_bytes = bound_of(size_from, "size_bytes", false);
     level->most_bytes = bound_of(size_from, "size_bytes", true);
-    level->prefetch_bytes = count_of(from, "prefetch_bytes");
+    level->prefetch_bytes = (uint64_t)pb_model_prefetch_bytes(from->parameters, from->memory);
     level->latency = latency_of(from, "latency_cycles");
     level->miss_latency = latency_of(from, "miss_latency_cycles");
     level->far_latency = (struct pb_model_latency){NAN, NAN, NAN};

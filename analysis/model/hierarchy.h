@@ -94,6 +94,10 @@ enum pb_status pb_model_hierarchy_from_json(const struct pb_json *root, const ch
                                             struct pb_model_hierarchy *hierarchy_out,
                                             struct pb_error *err);
 
+/* Bytes that may run ahead of a cache's loads: by a path that may be L1's, what runs ahead of L1's.
+ */
+double pb_model_prefetch_bytes(const struct pb_parameters *parameters, const char *memory);
+
 void pb_model_hierarchy_clear(struct pb_model_hierarchy *hierarchy); /* NULL is allowed */
 
 /* The cache of that name, or NULL. */

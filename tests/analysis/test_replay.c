@@ -243,6 +243,8 @@ static void test_agreement__what_is_missing_is_named(void **state)
         {"texture", "set_count", "texture_policy", "texture.set_count"},
         {"texture", "way_counts", "texture_policy", "texture.way_counts"},
         {"dram", "latency_cycles", "dram_latency", "dram.latency_cycles"},
+        {"l2", "latency_cycles", "texture_capacity", "l2.latency_cycles"},
+        {"l2", "latency_cycles", "l1_capacity", "l2.latency_cycles"},
         {"tlb_l1", "penalty_cycles", "tlb_reach", "tlb_l1.penalty_cycles"},
     };
 
