@@ -38,7 +38,7 @@ static double rate_likelihood(const struct pb_sweep_point *points, size_t count,
 {
     struct pb_sweep_edge edge = edge_at(points, count, cut);
     double sum = pb_tally_log_poisson(&model->background, rate), silence = 0.0;
-    struct pb_tally others = {0, 0, 0}; /* of the same footprint */
+    struct pb_tally others = {0, 0, 0}; /* traces of the same footprint that missed */
 
     for (size_t i = 0; i < count; i++) {
         double likelihood = i < cut
@@ -50,7 +50,8 @@ static double rate_likelihood(const struct pb_sweep_point *points, size_t count,
 
         sum += no_outlier;
         silence = fmin(silence, likelihood - no_outlier);
-        pb_tally_add(&others, points[i].tally);
+        if (points[i].tally.misses > 0)
+            pb_tally_add(&others, points[i].tally);
         if (i + 1 < count && points[i + 1].footprint_bytes != points[i].footprint_bytes)
             others = (struct pb_tally){0, 0, 0};
     }

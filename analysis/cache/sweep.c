@@ -117,15 +117,15 @@ static double least_share(const struct pb_sweep_point *point, const struct pb_sw
 }
 
 /*
- * Any number of misses, or as many as other traces of that footprint had: what they had is known as
- * well as they have misses (a Poisson's rate, by Jeffreys' prior).
+ * Any number of misses, or as many as other traces of that footprint had that missed at all: what
+ * they had is known as well as they have misses (a Poisson's rate, by Jeffreys' prior).
  */
 static double as_often_as(const struct pb_tally *others, const struct pb_tally *tally, double rate)
 {
     double any = among_outliers(tally, rate);
     double known = (double)others->accesses / (double)(others->accesses + tally->accesses);
 
-    if (others->accesses == 0)
+    if (others->misses == 0 || tally->misses == 0)
         return any;
     return pb_add_likelihoods(log(PB_EXCEPTION) + any,
                               log(1.0 - PB_EXCEPTION) +

@@ -73,7 +73,7 @@ double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_swe
 /*
  * Log likelihood of a chase whose footprint overflows, if the edge is there.
  *
- * others  what traces of the same footprint had that were counted before it; no accesses: none were
+ * others  the traces of the same footprint that were counted before it and missed; may be empty
  */
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
                               const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
