@@ -28,22 +28,40 @@ static struct pb_sweep_edge edge_at(const struct pb_sweep_point *points, size_t 
                                   cut < count ? points[cut].footprint_bytes : 0};
 }
 
+static bool is_in_pieces(const struct pb_sweep_point *point)
+{
+    return !pb_sweep_is_pass(point) && point->in_pieces;
+}
+
+/* Of a trace's loads, those that miss but for chance. */
+static double sure_share(const struct pb_sweep_point *point)
+{
+    double misses = (double)point->tally.misses;
+
+    return pb_sweep_is_pass(point) ? 0.0
+                                   : fmax(0.0, misses - PB_SIGMAS * sqrt(misses)) /
+                                         fmax(1.0, (double)point->tally.accesses);
+}
+
 /*
  * Log likelihood of: points [0, cut) fit with this rate of outliers, the others overflow. Traces of
  * a part of the pass that show no miss are one piece of evidence, the strongest one: they see the
- * same part, which may have none.
+ * same part, which may have none. is_disturbed: what was recorded in pieces, each a launch of its
+ * own, tells nothing.
  */
 static double rate_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
-                              const struct pb_sweep_model *model, double rate)
+                              const struct pb_sweep_model *model, double rate, bool is_disturbed)
 {
     struct pb_sweep_edge edge = edge_at(points, count, cut);
     double sum = pb_tally_log_poisson(&model->background, rate), silence = 0.0;
     struct pb_tally others = {0, 0, 0}; /* traces of the same footprint that missed */
+    double seen_share = 0.0;
 
     for (size_t i = 0; i < count; i++) {
-        double likelihood = i < cut
-                                ? pb_sweep_log_fits(&points[i], model, rate)
-                                : pb_sweep_log_overflows(&points[i], model, &edge, &others, rate);
+        double likelihood =
+            is_disturbed && is_in_pieces(&points[i]) ? pb_sweep_log_disturbed(&points[i])
+            : i < cut                                ? pb_sweep_log_fits(&points[i], model, rate)
+                      : pb_sweep_log_overflows(&points[i], model, &edge, &others, seen_share, rate);
         bool is_silent = i >= cut && !pb_sweep_is_pass(&points[i]) && points[i].coverage < 1.0 &&
                          points[i].tally.misses == 0;
         double no_outlier = is_silent ? pb_tally_log_poisson(&points[i].tally, rate) : likelihood;
@@ -52,6 +70,8 @@ static double rate_likelihood(const struct pb_sweep_point *points, size_t count,
         silence = fmin(silence, likelihood - no_outlier);
         if (points[i].tally.misses > 0)
             pb_tally_add(&others, points[i].tally);
+        if (i >= cut && !is_disturbed)
+            seen_share = fmax(seen_share, sure_share(&points[i]));
         if (i + 1 < count && points[i + 1].footprint_bytes != points[i].footprint_bytes)
             others = (struct pb_tally){0, 0, 0};
     }
@@ -73,18 +93,23 @@ static struct outlier_rates rates_of(const struct pb_sweep_point *points, size_t
         isnan(model->outlier_rate) ? counted : fmax(model->outlier_rate, DBL_EPSILON), counted};
 }
 
-/* Over both rates. A rate taken from the points themselves is charged for that (Schwarz). */
+/*
+ * Over both rates, and the chance that recording in pieces disturbs. A rate taken from the points
+ * themselves is charged for that (Schwarz).
+ */
 static double cut_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
                              const struct pb_sweep_model *model)
 {
     struct outlier_rates rates = rates_of(points, cut, model);
     double accesses = (double)tally_fitting(points, cut, model).accesses;
     double expected =
-        log(1.0 - PB_EXCEPTION) + rate_likelihood(points, count, cut, model, rates.expected);
+        log(1.0 - PB_EXCEPTION) + rate_likelihood(points, count, cut, model, rates.expected, false);
     double counted = log(PB_EXCEPTION) - 0.5 * log(fmax(accesses, 1.0)) +
-                     rate_likelihood(points, count, cut, model, rates.counted);
+                     rate_likelihood(points, count, cut, model, rates.counted, false);
+    double disturbed =
+        log(PB_POSSIBLE_SHARE) + rate_likelihood(points, count, cut, model, rates.expected, true);
 
-    return pb_add_likelihoods(expected, counted);
+    return pb_add_likelihoods(pb_add_likelihoods(expected, counted), disturbed);
 }
 
 /* A cut lies between two different footprints. */
@@ -154,7 +179,7 @@ static double margin_of(const struct pb_sweep_point *point, const struct pb_swee
     double rate = expected > counted ? rates->expected : rates->counted;
     const struct pb_tally none = {0, 0, 0};
 
-    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge, &none, rate);
+    return fmax(expected, counted) - pb_sweep_log_overflows(point, model, edge, &none, 0.0, rate);
 }
 
 static void count_agreement(const struct pb_sweep_point *points, size_t count, size_t cut,

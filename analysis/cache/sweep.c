@@ -65,6 +65,11 @@ static double among_outliers(const struct pb_tally *tally, double rate)
     return log(sum + DBL_EPSILON);
 }
 
+double pb_sweep_log_disturbed(const struct pb_sweep_point *point)
+{
+    return log(any_number((double)point->tally.misses + 1.0));
+}
+
 static double trace_fits(const struct pb_sweep_point *point, double rate)
 {
     return log((1.0 - PB_POSSIBLE_SHARE) * exp(pb_tally_log_poisson(&point->tally, rate)) +
@@ -169,7 +174,7 @@ static double pass_fits(const struct pb_sweep_point *point, const struct pb_swee
 
 /* The excess is log-uniform from one miss a pass to all misses; below the noise it is not seen. */
 static double pass_overflows(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
-                             const struct pb_sweep_edge *edge, double rate)
+                             const struct pb_sweep_edge *edge, double seen_share, double rate)
 {
     double excess = excess_of(point, model, rate), noise = model->pass_noise_cycles;
     double lines = (double)point->footprint_bytes / (double)point->stride_bytes;
@@ -177,7 +182,8 @@ static double pass_overflows(const struct pb_sweep_point *point, const struct pb
     double seen = log(fmax(model->miss_penalty_cycles / noise, 1.0));
     double unseen = fmin(1.0 - PB_POSSIBLE_SHARE, fmax(PB_POSSIBLE_SHARE, 1.0 - seen / decades));
     double slower = excess > noise ? 1.0 / (excess * fmax(seen, 1.0)) : 0.0;
-    double least = least_share(point, model, edge) * model->miss_penalty_cycles;
+    double share = fmax(least_share(point, model, edge), seen_share);
+    double least = share * model->miss_penalty_cycles;
     bool too_few = excess + PB_SIGMAS * noise < least;
 
     return log(unseen * gsl_ran_gaussian_pdf(excess, noise) + (1.0 - unseen) * slower +
@@ -200,10 +206,10 @@ static double own_rate(const struct pb_sweep_point *point, double rate)
 
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
                               const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
-                              const struct pb_tally *others, double rate)
+                              const struct pb_tally *others, double seen_share, double rate)
 {
     return pb_sweep_is_pass(point)
-               ? pass_overflows(point, model, edge, rate)
+               ? pass_overflows(point, model, edge, seen_share, rate)
                : trace_overflows(point, model, edge, others, own_rate(point, rate));
 }
 

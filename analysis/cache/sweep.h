@@ -73,10 +73,14 @@ double pb_sweep_log_fits(const struct pb_sweep_point *point, const struct pb_swe
 /*
  * Log likelihood of a chase whose footprint overflows, if the edge is there.
  *
- * others  the traces of the same footprint that were counted before it and missed; may be empty
+ * others      the traces of the same footprint that were counted before it and missed; may be empty
+ * seen_share  of loads that miss at least in an overflowing trace of no larger a footprint
  */
 double pb_sweep_log_overflows(const struct pb_sweep_point *point,
                               const struct pb_sweep_model *model, const struct pb_sweep_edge *edge,
-                              const struct pb_tally *others, double rate);
+                              const struct pb_tally *others, double seen_share, double rate);
+
+/* Log likelihood of a trace whose misses are the recording's, as many as there may be. */
+double pb_sweep_log_disturbed(const struct pb_sweep_point *point);
 
 #endif

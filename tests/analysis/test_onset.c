@@ -104,6 +104,51 @@ static void test_onset__what_repeats_is_no_noise(void **state)
     assert_true(onset.most_bytes >= 65536 * LINE);
 }
 
+/*
+ * An H200's L1 beside 196 KiB of shared memory: recorded in pieces its traces miss from 48,672
+ * bytes on, now and then, but timed passes are as fast as the reference up to 53,888.
+ */
+static void test_onset__recording_in_pieces_may_disturb(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        size_t misses;
+    } traces[] = {{45728, 0},   {47776, 0},   {48288, 0},   {48544, 0},  {48672, 4},
+                  {48800, 12},  {49824, 100}, {51872, 124}, {52896, 76}, {53408, 68},
+                  {53664, 164}, {53792, 188}, {53856, 112}, {53888, 96}};
+    static const struct {
+        uint64_t bytes;
+        double cycles;
+    } passes[] = {{16384, 32.09}, {24576, 32.06},  {32768, 32.04},  {49152, 32.03},  {53248, 32.03},
+                  {53760, 32.03}, {53888, 32.03},  {53952, 32.65},  {54272, 32.64},  {55296, 45.97},
+                  {57344, 53.57}, {65536, 101.47}, {98304, 268.63}, {131072, 280.38}};
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    sweep.model.pass_cycles = 32.03;
+    sweep.model.pass_noise_cycles = 0.1;
+    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
+        size_t loads = (size_t)traces[i].bytes / 32;
+
+        sweep.points[sweep.count++] =
+            (struct pb_sweep_point){.footprint_bytes = traces[i].bytes,
+                                    .stride_bytes = 32,
+                                    .tally = {loads, loads - traces[i].misses, traces[i].misses},
+                                    .coverage = 1.0,
+                                    .in_pieces = true,
+                                    .pass_cycles = NAN};
+    }
+    for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
+        sweep.points[sweep.count++] = (struct pb_sweep_point){.footprint_bytes = passes[i].bytes,
+                                                              .stride_bytes = 32,
+                                                              .pass_cycles = passes[i].cycles};
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 53888);
+    assert_int_equal(onset.overflow_bytes, 53952);
+}
+
 static void test_onset__a_single_miss_a_pass_is_enough(void **state)
 {
     struct pb_onset onset;
@@ -383,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_onset__lru_knee_is_exact_and_full_is_seen),
         cmocka_unit_test(test_onset__misses_that_still_grow_bound_the_plateau),
         cmocka_unit_test(test_onset__what_repeats_is_no_noise),
+        cmocka_unit_test(test_onset__recording_in_pieces_may_disturb),
         cmocka_unit_test(test_onset__a_single_miss_a_pass_is_enough),
         cmocka_unit_test(test_onset__few_misses_are_enough_where_each_brings_in_many_lines),
         cmocka_unit_test(test_onset__bursts_do_not_move_it),
