@@ -366,7 +366,8 @@ static enum pb_status widen_to_fastest(const struct pb_case *at, const struct ca
         const struct pb_point *point = &level->series->points[i];
         struct pb_accesses accesses = pb_point_accesses(level->series, point);
 
-        if (!is_sweep_point(point, level->way->path) || (double)point->footprint_bytes > most_bytes)
+        if (!is_sweep_point(point, level->way->path) ||
+            !((double)point->footprint_bytes <= most_bytes))
             continue;
         for (size_t k = 0; k < accesses.count; k++)
             if (status == PB_OK && pb_access_cycles(&accesses, k) < least)
