@@ -268,6 +268,11 @@ static enum pb_status complete(const struct pb_case *at, bool *unpaired,
     if (paired == 0)
         return pb_fail(err, PB_NOT_FOUND,
                        "too few observations: clusters of %g alone put SMs together", smallest);
+    if (count > paired) /* those that others could be like are too few to be all groups */
+        return pb_fail(err, PB_NOT_FOUND,
+                       "too few observations: %zu SMs shared clusters of CTAs with others, %zu did "
+                       "not and may form GPCs of their own",
+                       paired, count);
     status = check_apart(&at->recordings[0].matrix, components, smallest, err);
     if (status != PB_OK)
         return status;

@@ -77,6 +77,32 @@ static void test_topology__a_device_without_clusters_says_so(void **state)
     pb_parameters_clear(&parameters);
 }
 
+/* GPCs of three, two and two SMs: only the first one has room for a cluster that joins two TPCs. */
+static void test_topology__most_sms_must_share_clusters(void **state)
+{
+    struct pb_parameters parameters;
+    struct blind_profile device;
+
+    (void)state;
+    blind_draw(1000335, &device);
+    device.sm_count = 7;
+    device.has_clusters = true;
+    device.tpc_sms = 2;
+    device.tpc_slowdown = 1.0;
+    device.gpc_slowdown = 1.2;
+    device.sides = (struct blind_sides){.far_cycles = device.caches[BLIND_L2].latency_cycles + 190,
+                                        .mask = 0xb3000,
+                                        .slices = 4,
+                                        .spread_cycles = 24,
+                                        .gpc_sms = {3, 2, 2},
+                                        .gpc_count = 3,
+                                        .gpc_cycles = {0, -3, 2}};
+    selected_infer_profile(&device, "clock_overhead,l2_capacity,sm_clusters,sm_pairs,l2_map",
+                           &parameters);
+    assert_open(&parameters, "sm", "gpc_count", "4 did not");
+    pb_parameters_clear(&parameters);
+}
+
 /* ---- recordings ---- */
 
 enum { SMS = 12, LINES = 64 };
@@ -651,6 +677,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_topology__layout_of_an_h200_is_found),
         cmocka_unit_test(test_topology__a_device_without_clusters_says_so),
+        cmocka_unit_test(test_topology__most_sms_must_share_clusters),
         cmocka_unit_test(test_tpcs__are_closed_circles),
         cmocka_unit_test(test_tpcs__are_not_gpcs),
         cmocka_unit_test(test_tpcs__may_be_a_single_sm),
