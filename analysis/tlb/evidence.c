@@ -132,6 +132,9 @@ static void read_caches(const struct pb_parameters *parameters, struct pb_tlb_ev
         add_cache(evidence, miss->numbers[0].high - base);
     }
     evidence->is_l2_known = size >= 1.0;
+    evidence->may_conflict = isnan(pb_parameters_number(parameters, "l2", "set_count"));
+    for (size_t s = 0; s < evidence->scans->count; s++)
+        evidence->may_conflict &= evidence->scans->items[s].remapped_bytes == 0;
     evidence->fits_pages = (uint64_t)((double)evidence->scans->reference.count / PB_TLB_L2_PART);
     if (size >= 1.0 &&
         !(evidence->is_uniform && hit - evidence->base_cycles > evidence->noise.spread_cycles))

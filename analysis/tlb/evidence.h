@@ -57,7 +57,8 @@ struct pb_tlb_evidence {
     double cache_share; /* of loads that take one of them */
     bool supposes_hits; /* whatever looks like them: steps are those of levels */
     double cache_share_most; /* that was found of any levels */
-    uint64_t fits_pages;     /* lines of so many pages surely stay in L2 */
+    uint64_t fits_pages;     /* lines of so many pages surely stay in L2, */
+    bool may_conflict;       /* unless they fall in few of its sets: no chase shows that */
     bool is_l2_known;        /* its size */
     size_t level_count;      /* found so far */
     size_t position;         /* of the level looked for: level_count, or 0: before all of these */

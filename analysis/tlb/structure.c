@@ -136,7 +136,8 @@ bool pb_tlb_is_cache(const struct pb_tlb_evidence *evidence,
 
     return pb_tlb_is_cache_step(evidence, penalty_cycles) &&
            structure->coverage_bytes <= page_bytes &&
-           pb_tlb_entry_count(structure) >= (double)evidence->fits_pages;
+           (evidence->may_conflict ||
+            pb_tlb_entry_count(structure) >= (double)evidence->fits_pages);
 }
 
 /* By its parities, see pb_parities_make(). */

@@ -372,7 +372,8 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 20002535          what filled a level in the first pass alone
  * 9900470           misses of trees, which replays with random victims deviate from
  * 9900003           a fourth cache, whose misses settle the level before it
- * 20002081          spikes alone and by twos, which make most of the places of lines
+ * 9903324, 9903386  lines that a small L2 of few ways loses, where no chase repeats a block of
+ * memory 20002081          spikes alone and by twos, which make most of the places of lines
  * 9900049, 20002024 hits that lack their translation in L2's sweep, before its edge
  * 9900115           the same, where L2's edge is not seen
  * 9900065           misses that a third cache answers, and in longer chases DRAM most of
@@ -535,6 +536,8 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {9900470, {"tlb_"}},
         {9900302, {"l2."}},
         {9900003, {"tlb_"}},
+        {9903324, {"tlb_"}},
+        {9903386, {"tlb_"}},
         {20002226, {"tlb_"}},
         {20002278, {"tlb_"}},
         {20002081, {"l2.line_bytes"}},
