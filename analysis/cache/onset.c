@@ -47,7 +47,7 @@ static double sure_share(const struct pb_sweep_point *point)
  * Log likelihood of: points [0, cut) fit with this rate of outliers, the others overflow. Traces of
  * a part of the pass that show no miss are one piece of evidence, the strongest one: they see the
  * same part, which may have none. is_disturbed: what was recorded in pieces, each a launch of its
- * own, tells nothing.
+ * own, is no evidence.
  */
 static double rate_likelihood(const struct pb_sweep_point *points, size_t count, size_t cut,
                               const struct pb_sweep_model *model, double rate, bool is_disturbed)

@@ -103,6 +103,35 @@ static void test_topology__most_sms_must_share_clusters(void **state)
     pb_parameters_clear(&parameters);
 }
 
+/* L2 may have lost lines of the map, which would be groups of their own: no miss is known. */
+static void test_topology__slices_depend_on_what_a_miss_takes(void **state)
+{
+    static const char *const tests[] = {"clock_overhead,l2_map",
+                                        "clock_overhead,l2_capacity,l2_map"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+        struct pb_parameters parameters;
+        struct blind_profile device;
+
+        blind_draw(1000335, &device);
+        device.sm_count = 32;
+        device.sides =
+            (struct blind_sides){.far_cycles = device.caches[BLIND_L2].latency_cycles + 60,
+                                 .mask = 0xb3000,
+                                 .slices = 4,
+                                 .spread_cycles = 24,
+                                 .gpc_sms = {8, 8, 8, 8},
+                                 .gpc_count = 4};
+        selected_infer_profile(&device, tests[i], &parameters);
+        if (i == 0)
+            assert_open(&parameters, "l2", "slice_count", "miss_latency_cycles");
+        else
+            assert_number(&parameters, "l2", "slice_count", 8, 0);
+        pb_parameters_clear(&parameters);
+    }
+}
+
 /* ---- recordings ---- */
 
 enum { SMS = 12, LINES = 64 };
@@ -678,6 +707,7 @@ int main(void)
         cmocka_unit_test(test_topology__layout_of_an_h200_is_found),
         cmocka_unit_test(test_topology__a_device_without_clusters_says_so),
         cmocka_unit_test(test_topology__most_sms_must_share_clusters),
+        cmocka_unit_test(test_topology__slices_depend_on_what_a_miss_takes),
         cmocka_unit_test(test_tpcs__are_closed_circles),
         cmocka_unit_test(test_tpcs__are_not_gpcs),
         cmocka_unit_test(test_tpcs__may_be_a_single_sm),
