@@ -237,6 +237,7 @@ static struct place find_place(const struct pb_tlb_evidence *evidence, size_t s,
 /* The known levels that loads of a place miss in a chase, and in all longer ones before `end`. */
 struct missed {
     size_t levels[PB_TLB_FOUND_MAX], count, end;
+    bool is_behind; /* one of them lies behind that looked for, and its step contains that one's */
 };
 
 static struct missed find_missed(const struct pb_tlb_evidence *evidence, const struct place *place,
@@ -245,9 +246,10 @@ static struct missed find_missed(const struct pb_tlb_evidence *evidence, const s
     struct missed missed = {.count = 0, .end = place->count};
 
     for (size_t i = 0; i < evidence->level_count; i++) {
-        if (place->first_miss[i] <= chase)
+        if (place->first_miss[i] <= chase) {
             missed.levels[missed.count++] = i;
-        else if (place->first_miss[i] < missed.end)
+            missed.is_behind |= i >= evidence->position && evidence->is_uniform;
+        } else if (place->first_miss[i] < missed.end)
             missed.end = place->first_miss[i];
     }
     return missed;
@@ -451,13 +453,12 @@ void pb_tlb_propose_steps(struct pb_tlb_evidence *evidence)
     if (evidence->supposes_hits)
         evidence->cache_share = PB_TLB_L2_MISS_SHARE;
     find_peaks(evidence, counts, half);
-    if (evidence->is_uniform && evidence->position < evidence->level_count) {
-        /* what lines take hides no step, but noise those within its spread */
-        evidence->step_count = 0;
-        least = 3.0;
-        most = half + 1;
-    } else if (evidence->position == 0 && evidence->level_count > 0) {
-        most = evidence->known[0].penalty_cycles / 2.0; /* small ones do not show */
+    if (evidence->position < evidence->level_count) { /* small ones do not show */
+        most = evidence->known[evidence->position].penalty_cycles / 2.0;
+        if (evidence->is_uniform) { /* what lines take hides no step */
+            evidence->step_count = 0;
+            least = 3.0;
+        }
     }
     for (double step = least; step < most && evidence->step_count < PB_TLB_STEPS_MAX; step *= 1.3) {
         evidence->step_share[evidence->step_count] = 1.0;
@@ -555,7 +556,7 @@ static double weigh_base(const struct pb_tlb_evidence *evidence, const struct ta
             double excess = excess_of(evidence, &missed, place->cycles[w] - base->cycles, &is_hit);
             const struct row *row = &rows[pb_tlb_row(excess)];
 
-            misses[w] = is_hit ? 0.0F : row->miss;
+            misses[w] = is_hit || missed.is_behind ? 0.0F : row->miss;
             sum += row->hit;
         }
     }

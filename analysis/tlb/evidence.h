@@ -113,6 +113,16 @@ double pb_tlb_weigh(struct pb_tlb_evidence *evidence, double penalty_cycles);
  */
 void pb_tlb_estimate_caches(struct pb_tlb_evidence *evidence);
 
+/*
+ * Does the step of the level behind the position contain that of one that is found there? Where all
+ * lines are alike, it was found above the reference's loads, which hit all levels; else above what
+ * lines take in most of their loads, which may miss the first.
+ */
+static inline bool pb_tlb_is_contained(const struct pb_tlb_evidence *evidence)
+{
+    return evidence->is_uniform && evidence->position < evidence->level_count;
+}
+
 /* What the line of a place may take, under the levels found. Returns how many; 0: not recorded. */
 size_t pb_tlb_find_bases(const struct pb_tlb_evidence *evidence, size_t scan, size_t place,
                          struct pb_tlb_base bases_out[PB_TLB_BASES_MAX]);

@@ -457,6 +457,8 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
         levels->items[i] = levels->items[i - 1];
     levels->items[evidence->position] = level;
     levels->count++;
+    if (evidence->is_uniform && evidence->position + 1 < levels->count)
+        levels->items[evidence->position + 1].step_cycles -= level.step_cycles;
     return PB_OK;
 }
 

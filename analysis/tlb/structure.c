@@ -1381,6 +1381,8 @@ enum pb_status pb_tlb_adopt(struct pb_tlb_evidence *evidence,
         added.coverage_bytes = structure->coverage_bytes;
         memmove(here + 1, here, (evidence->level_count - evidence->position) * sizeof(*here));
         *here = added;
+        if (pb_tlb_is_contained(evidence))
+            here[1].penalty_cycles -= penalty_cycles;
         evidence->level_count++;
         evidence->weighed_cycles = NAN;
     }
@@ -1395,6 +1397,8 @@ void pb_tlb_drop(struct pb_tlb_evidence *evidence)
     evidence->weighed_cycles = NAN;
     evidence->level_count--;
     memmove(here, here + 1, (evidence->level_count - evidence->position) * sizeof(*here));
+    if (pb_tlb_is_contained(evidence))
+        here->penalty_cycles += dropped.penalty_cycles;
     evidence->known[evidence->level_count] = dropped;
 }
 

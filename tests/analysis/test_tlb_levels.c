@@ -328,7 +328,10 @@ static void test_levels__spikes_take_no_page_from_its_set(void **state)
                           tlb_level(2 * mib, 80, 7, (const uint32_t[]){ways, 8, 8, 8, 8, 8, 8}));
 }
 
-/* Every load takes up to 40 cycles more: a step of 12 shows once that behind it is known. */
+/*
+ * Every load takes up to 40 cycles more: a step of 12 or 30 shows once that behind it is known,
+ * which contains it.
+ */
 static void test_levels__a_step_within_the_noise_is_found(void **state)
 {
     static const uint64_t mib = (uint64_t)1 << 20;
@@ -338,6 +341,8 @@ static void test_levels__a_step_within_the_noise_is_found(void **state)
     profile.jitter_cycles = 40;
     assert_two_levels(&profile, tlb_level(2 * mib, 12, 1, (const uint32_t[]){16}),
                       tlb_level(32 * mib, 90, 1, (const uint32_t[]){128}));
+    assert_two_levels(&profile, tlb_level(16 * mib, 30, 1, (const uint32_t[]){29}),
+                      tlb_level(16 * mib, 132, 8, (const uint32_t[]){8, 8, 8, 8, 8, 8, 8, 8}));
 }
 
 /* Of noise on one load in twenty some chases have more, by chance: the levels fit all the same. */
