@@ -1042,18 +1042,20 @@ static void drop_levels(struct climb *climb, struct pb_tlb_levels *levels)
     climb->status = check(climb->evidence, levels, climb->err);
 }
 
-/* A level of one entry that covers no more than those before it answers nothing that they miss. */
+/*
+ * A level that answers none of the loads that come to it is a part of the step of the one before,
+ * or of the first one behind.
+ */
 static bool join_idle(struct pb_tlb_levels *levels)
 {
     size_t before_count = levels->count;
 
-    for (size_t at = levels->count; at-- > 1;) {
-        struct pb_tlb_level *before = &levels->items[at - 1], *here = &levels->items[at];
+    for (size_t at = levels->count; at-- > 0 && levels->count > 1;) {
+        struct pb_tlb_level *here = &levels->items[at];
 
-        if (pb_tlb_entry_count(&here->structure) > 1.0 ||
-            here->structure.coverage_bytes > before->structure.coverage_bytes)
+        if (levels->fits[at].answered >= PB_FEW)
             continue;
-        before->penalty_cycles += here->penalty_cycles;
+        here[at > 0 ? -1 : 1].penalty_cycles += here->penalty_cycles;
         levels->count--;
         memmove(here, here + 1, (levels->count - at) * sizeof(*here));
     }
@@ -1092,8 +1094,9 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     struct pb_tlb_levels likelier;
     bool again;
 
-    join_idle(levels);
     climb.status = check(evidence, levels, err);
+    while (climb.status == PB_OK && join_idle(levels))
+        climb.status = check(evidence, levels, err);
     try_other_victims(&climb, levels);
     again = climb.status == PB_OK && find_unsettled(levels) < levels->count;
     likelier = *levels;
@@ -1121,7 +1124,7 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
     }
     if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
         drop_levels(&climb, levels);
-    if (climb.status == PB_OK && join_idle(levels))
+    while (climb.status == PB_OK && join_idle(levels))
         climb.status = check(evidence, levels, err);
     evidence->cache_share = levels->cache_share;
     return climb.status;
