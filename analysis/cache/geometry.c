@@ -436,7 +436,7 @@ static double log_of_rate(struct rate rate)
 {
     uint32_t open = rate.open > rate.missed ? rate.open : rate.missed;
 
-    return open == 0 ? 0.0 : gsl_sf_lnbeta(rate.missed + 1.0, (double)(open - rate.missed) + 1.0);
+    return log_beta_binomial(rate.missed, open, 0.5, 0.5);
 }
 
 /* At the rate that was seen. */
@@ -449,11 +449,12 @@ static double log_at_best(struct rate rate)
                : 0.0;
 }
 
-static void add_pool(const struct pool *pool, struct pb_geometry_fit *fit)
+/* Of the ranked loads of one excess: they miss at one rate, or each rank at its own. */
+static double log_of_excess(const struct pool *pool, size_t excess)
 {
     double by_rank = 0.0, alike = 0.0;
 
-    for (size_t kind = 0; kind < KINDS; kind++) {
+    for (size_t kind = excess * KINDS / EXCESSES; kind < (excess + 1) * KINDS / EXCESSES; kind++) {
         struct rate all = {0, 0};
 
         for (size_t i = 0; i <= NO_RANK; i++) {
@@ -464,12 +465,47 @@ static void add_pool(const struct pool *pool, struct pb_geometry_fit *fit)
             all.open += rate.open;
             all.missed += rate.missed;
             by_rank += log_of_rate(rate);
-            fit->open_at_best += log_at_best(rate);
         }
         alike += log_of_rate(all);
     }
-    fit->open += log_of_rate(pool->elsewhere) + pb_add_likelihoods(alike, by_rank) - log(2.0);
-    fit->open_at_best += log_at_best(pool->elsewhere);
+    return pb_add_likelihoods(alike, by_rank) - M_LN2;
+}
+
+/* The open loads of several passes. */
+struct pools {
+    struct pool together;
+    double apart[EXCESSES], elsewhere, at_best;
+};
+
+/* all_open: no rank is known, and each pass has a rate of its own. */
+static void add_pool(const struct pool *pool, bool all_open, struct pools *pools)
+{
+    pools->elsewhere += log_of_rate(pool->elsewhere) + (all_open ? log_of_excess(pool, 0) : 0.0);
+    pools->at_best += log_at_best(pool->elsewhere);
+    for (size_t kind = 0; kind < KINDS && all_open; kind++)
+        pools->at_best += log_at_best(pool->by_rank[NO_RANK][kind]);
+    if (all_open)
+        return;
+    for (size_t excess = 0; excess < EXCESSES; excess++)
+        pools->apart[excess] += log_of_excess(pool, excess);
+    for (size_t i = 0; i <= NO_RANK; i++) {
+        for (size_t kind = 0; kind < KINDS; kind++) {
+            pools->at_best += log_at_best(pool->by_rank[i][kind]);
+            pools->together.by_rank[i][kind].open += pool->by_rank[i][kind].open;
+            pools->together.by_rank[i][kind].missed += pool->by_rank[i][kind].missed;
+        }
+    }
+}
+
+/* Rates of all passes are the same, or each has its own. */
+static double log_of_pools(const struct pools *pools)
+{
+    double sum = pools->elsewhere;
+
+    for (size_t excess = 0; excess < EXCESSES; excess++)
+        sum += pb_add_likelihoods(pools->apart[excess], log_of_excess(&pools->together, excess)) -
+               M_LN2;
+    return sum;
 }
 
 /* Loads of other sectors of a line that a conflict's stride steps over. */
@@ -650,20 +686,31 @@ static size_t count_rest(const struct pb_cache_chase *chase, size_t i, uint64_t 
     return i;
 }
 
+/* The address of the last load that missed: passes follow each other. */
+static uint64_t last_missed(const struct pb_cache_chase *chase)
+{
+    for (size_t i = chase->count; i-- > 0;)
+        if (chase->seen[i] == PB_OBSERVED_MISS)
+            return chase->base + chase->offset_bytes[i];
+    return UINT64_MAX;
+}
+
 /* The loads of a pass, sets[] filled; missed[] counts those lines of each set. */
 static void score_loads(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
-                        bool all_open, struct sets *sets, struct pb_geometry_fit *fit)
+                        bool all_open, struct sets *sets, struct pools *pools,
+                        struct pb_geometry_fit *fit)
 {
     int line_shift = __builtin_ctzll(geometry->line_bytes);
     int sector_shift = __builtin_ctzll(geometry->sector_bytes);
     struct visit visit = {.line = UINT64_MAX, .sector = UINT64_MAX};
     struct pool pool = {.before = false};
     struct rate *open = NULL;
-    uint64_t set = 0;
+    uint64_t set = 0, behind = last_missed(chase);
 
     for (size_t i = 0; i < chase->count;) {
         uint64_t address = chase->base + chase->offset_bytes[i], line = address >> line_shift;
         bool missed = chase->seen[i] == PB_OBSERVED_MISS, is_new = line != visit.line;
+        bool is_hidden = !missed && address - behind < geometry->prefetch_bytes;
 
         if (chase->seen[i] == PB_OBSERVED_NEITHER) { /* it may have been a miss */
             if (!all_open)
@@ -677,6 +724,13 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
         else if (is_new || geometry->hides_misses)
             open = open_rates(chase, geometry, sets, address, &pool, &set);
         sets->missed[set] += is_new && missed;
+        behind = missed ? address : behind;
+        if (open != NULL && is_hidden) {
+            visit.line = line;
+            visit.sector = address >> sector_shift;
+            i++;
+            continue;
+        }
         if (open != NULL) {
             take_load(geometry, line, address >> sector_shift, missed, open, &visit, &pool, fit);
             i++;
@@ -695,15 +749,29 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
             fit->misses_wrong += loads - misses;
         }
     }
-    add_pool(&pool, fit);
+    add_pool(&pool, all_open, pools);
+}
+
+/*
+ * Lines too many for their sets of which a pass shows no miss. One in pieces need not: each is
+ * another run, and where victims are drawn, each may miss others.
+ */
+static void add_lacking(const struct pb_cache_chase *chase, size_t lacking,
+                        struct pb_geometry_fit *fit)
+{
+    if (!chase->in_pieces) {
+        fit->lacking += lacking;
+        return;
+    }
+    fit->open += pb_sweep_log_silence((double)lacking);
+    fit->open_at_best += pb_sweep_log_silence((double)lacking);
 }
 
 static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geometry *geometry,
-                        struct sets *sets, struct pb_geometry_fit *fit)
+                        struct sets *sets, struct pools *pools, struct pb_geometry_fit *fit)
 {
     bool is_whole = chase->kind == PB_CHASE_SWEEP;
     bool all_open = !is_whole || geometry->index == PB_INDEX_UNKNOWN;
-    size_t lacking;
 
     if (is_whole)
         fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, sets);
@@ -712,18 +780,12 @@ static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geom
         fit->hits_wrong += chase->misses;
         return;
     }
-    score_loads(chase, geometry, all_open, sets, fit);
+    score_loads(chase, geometry, all_open, sets, pools, fit);
     if (!is_whole || (all_open && geometry->sets > 1))
         return;
     if (geometry->hides_misses && chase->misses > 0)
         return; /* what is lacking may have been prefetched */
-    lacking = count_lacking(geometry, sets);
-    if (chase->in_pieces && chase->misses > 0) {
-        fit->open += pb_sweep_log_silence((double)lacking);
-        fit->open_at_best += pb_sweep_log_silence((double)lacking);
-    } else {
-        fit->lacking += lacking;
-    }
+    add_lacking(chase, count_lacking(geometry, sets), fit);
 }
 
 /*
@@ -823,7 +885,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
     fit->hits_wrong += other;
     if (!all_open && !geometry->hides_misses && conflict.excess > lines + chase->added_missed)
-        fit->lacking += conflict.excess - lines - chase->added_missed;
+        add_lacking(chase, conflict.excess - lines - chase->added_missed, fit);
     if (!all_open && conflict.excess == 0 && chase->added_missed) {
         fit->hits++;
         fit->hits_wrong++;
@@ -849,7 +911,9 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
     const struct pb_cache_chase *filled = NULL;
     size_t seen = 0, background = 0;
     double exceptions = 0.0; /* lines that only background explains, in every pass */
-    struct pool pools[2] = {{.elsewhere = {0, 0}}}; /* in order, and in a drawn order */
+    struct pool conflicts[2] = {{.elsewhere = {0, 0}}}; /* in order, and in a drawn order */
+    struct pools pools = {.elsewhere = 0.0};
+    double pooled = 0.0;
     struct sets sets;
     enum pb_status status = sets_open(geometry, count_lines(chases, geometry, kind), &sets, err);
 
@@ -859,9 +923,14 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
         if (chase->kind != kind || chase->array_bytes > most_bytes || seen++ % every != 0)
             continue;
         if (kind != PB_CHASE_CONFLICT) {
-            score_sweep(chase, geometry, &sets, fit);
-            if (least > -INFINITY && is_lost(fit, least))
-                break;
+            score_sweep(chase, geometry, &sets, &pools, fit);
+            if (least > -INFINITY) {
+                fit->open -= pooled;
+                pooled = log_of_pools(&pools);
+                fit->open += pooled;
+                if (is_lost(fit, least))
+                    break;
+            }
             continue;
         }
         if (filled == NULL || filled->array_bytes != chase->array_bytes ||
@@ -870,11 +939,13 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
             sets.open_lines = count_overfull(chases, geometry, &sets);
         }
         filled = chase;
-        score_conflict(chases, chase, geometry, &sets, &pools[chase->is_shuffled], &background,
+        score_conflict(chases, chase, geometry, &sets, &conflicts[chase->is_shuffled], &background,
                        fit);
     }
     for (size_t i = 0; i < 2 && kind == PB_CHASE_CONFLICT; i++)
-        add_pool(&pools[i], fit);
+        add_pool(&conflicts[i], false, &pools);
+    fit->open += log_of_pools(&pools) - pooled;
+    fit->open_at_best += pools.at_best;
     if (kind == PB_CHASE_CONFLICT && seen > 0)
         exceptions = (double)background * (double)every / (double)seen;
     fit->open += exceptions * log(PB_EXCEPTION);
@@ -884,7 +955,10 @@ enum pb_status pb_geometry_score(const struct pb_cache_chases *chases,
     return status;
 }
 
-/* A conflict's own set. */
+/*
+ * A conflict's own set. In pieces, each of another run, only a set that is too full: a miss of one
+ * run alone says nothing of the others.
+ */
 static void tally_conflict(const struct pb_cache_chases *chases, const struct pb_cache_chase *chase,
                            const struct pb_geometry *geometry, const struct sets *sets,
                            size_t lines_most, struct pb_set_passes *tallies)
@@ -894,6 +968,8 @@ static void tally_conflict(const struct pb_cache_chases *chases, const struct pb
     struct pb_set_passes *tally = &tallies[conflict.set * (lines_most + 1) + lines];
     bool missed = chase->added_missed;
 
+    if (chase->in_pieces && conflict.excess == 0)
+        return;
     for (size_t i = 0; i < chase->misses && !missed; i++) {
         uint64_t address = chases->missing[chase->first_missing + i];
 
@@ -938,7 +1014,7 @@ enum pb_status pb_geometry_tally_sets(const struct pb_cache_chases *chases,
     for (size_t i = 0; i < chases->count; i++) {
         const struct pb_cache_chase *chase = &chases->items[i];
 
-        if (chase->kind == PB_CHASE_PART || chase->in_pieces)
+        if (chase->kind == PB_CHASE_PART || (chase->in_pieces && chase->kind != PB_CHASE_CONFLICT))
             continue;
         fill_sets(geometry, chase->base, chase->array_bytes, chase->stride_bytes, &sets);
         if (chase->kind == PB_CHASE_CONFLICT)

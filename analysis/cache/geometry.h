@@ -82,7 +82,8 @@ enum pb_geometry_index {
 
 struct pb_geometry {
     uint64_t line_bytes, sector_bytes;
-    bool hides_misses; /* what should miss may have been prefetched */
+    bool hides_misses;       /* what should miss may have been prefetched, */
+    uint64_t prefetch_bytes; /* by a miss that lies no further before it; 0: by any */
     enum pb_geometry_index index;
     uint64_t sets, ways;
     uint64_t masks[PB_GEOMETRY_MASKS_MAX];
