@@ -1,9 +1,11 @@
 /* Sets of unequal ways; see unequal.h. */
 #include "analysis/cache/unequal.h"
 
+#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
 #include "analysis/constants.h"
+#include "analysis/statistics/likelihood.h"
 
 /* More lines of one set are not told apart, nor are more sets looked at: it bounds the time. */
 enum { LINES_MOST = 256, CELLS_MAX = 1 << 22 };
@@ -43,21 +45,59 @@ static void weigh_ways(const struct pb_set_passes *tally, size_t most, struct no
     }
 }
 
-/* The likeliest ways of a set, and those that are nearly as likely. */
-static void choose_ways(const double *likely, size_t most, size_t equal, size_t set,
-                        struct pb_unequal *unequal)
+/* By how much likelier it is that a set has any other ways than most. NaN: no pass tells. */
+static double weigh_others(const struct pb_set_passes *tally, const double *likely, size_t most,
+                           size_t equal)
 {
-    size_t best = equal;
+    double others = -INFINITY;
+    size_t passes = 0;
 
-    for (size_t ways = 1; ways <= most; ways++)
+    for (size_t ways = 1; ways <= most; ways++) {
+        passes += tally[ways].passes;
+        if (ways != equal)
+            others = pb_add_likelihoods(others, likely[ways]);
+    }
+    return passes == 0 ? NAN : others - log((double)most) - likely[equal];
+}
+
+/*
+ * Log odds that a set has others than most, by how often that is so of those that passes tell of.
+ * *told_out: how many these are.
+ */
+static double log_odds_of_others(const double *others, size_t sets, size_t *told_out)
+{
+    enum { ROUNDS = 30 };
+    double odds = 0.0;
+
+    for (size_t round = 0; round < ROUNDS; round++) {
+        double share = 0.0;
+
+        *told_out = 0;
+        for (size_t set = 0; set < sets; set++) {
+            if (isnan(others[set]))
+                continue;
+            share += 1.0 / (1.0 + exp(-others[set] - odds));
+            ++*told_out;
+        }
+        odds = log((share + 0.5) / ((double)*told_out - share + 0.5));
+    }
+    return odds;
+}
+
+/* The likeliest ways of a set, and those that are nearly as likely. */
+static void choose_ways(const double *likely, size_t most, size_t equal, bool has_others,
+                        size_t set, struct pb_unequal *unequal)
+{
+    size_t best = equal, alike = 0;
+
+    for (size_t ways = 1; ways <= most && has_others; ways++)
         if (likely[ways] > likely[best])
             best = ways;
-    if (likely[best] - likely[equal] <= log((double)most))
-        best = equal;
     unequal->ways[set] = unequal->least[set] = unequal->most[set] = (uint32_t)best;
     for (size_t ways = 1; ways <= most; ways++) {
         if (likely[ways] < likely[best] - PB_SAME_PREDICTION)
             continue;
+        alike++;
         if (ways < unequal->least[set])
             unequal->least[set] = (uint32_t)ways;
         if (ways > unequal->most[set])
@@ -65,7 +105,10 @@ static void choose_ways(const double *likely, size_t most, size_t equal, size_t 
     }
     if (unequal->most[set] == most)
         unequal->most[set] = UINT32_MAX;
-    unequal->others += best != equal;
+    if (best == equal)
+        return;
+    unequal->others++;
+    unequal->log_prior += log((double)alike / (double)most);
 }
 
 enum pb_status pb_unequal_propose(const struct pb_cache_chases *chases,
@@ -77,7 +120,8 @@ enum pb_status pb_unequal_propose(const struct pb_cache_chases *chases,
     struct pb_set_passes *tallies;
     enum pb_status status;
     struct noise noise;
-    double *likely;
+    double *likely, *others, odds;
+    size_t told;
 
     *unequal = (struct pb_unequal){.others = 0};
     if (equal->sets < 2 || equal->ways >= most || equal->sets > CELLS_MAX / (most + 1))
@@ -87,6 +131,7 @@ enum pb_status pb_unequal_propose(const struct pb_cache_chases *chases,
     PB_ROOM_ARRAY(room, unequal->most, equal->sets);
     PB_ROOM_ARRAY(room, tallies, equal->sets * (most + 1));
     PB_ROOM_ARRAY(room, likely, most + 1);
+    PB_ROOM_ARRAY(room, others, equal->sets);
     status = pb_room_status(room, err);
     if (status == PB_OK)
         status = pb_geometry_tally_sets(chases, equal, most, tallies, err);
@@ -95,9 +140,15 @@ enum pb_status pb_unequal_propose(const struct pb_cache_chases *chases,
     noise = measure_noise(tallies, equal, most);
     for (size_t set = 0; set < equal->sets; set++) {
         weigh_ways(tallies + set * (most + 1), most, noise, likely);
-        choose_ways(likely, most, equal->ways, set, unequal);
+        others[set] = weigh_others(tallies + set * (most + 1), likely, most, equal->ways);
     }
-    unequal->log_prior = -log((double)most) * (double)unequal->others;
+    odds = log_odds_of_others(others, equal->sets, &told);
+    for (size_t set = 0; set < equal->sets; set++) {
+        weigh_ways(tallies + set * (most + 1), most, noise, likely);
+        choose_ways(likely, most, equal->ways, others[set] + odds > 0.0, set, unequal);
+    }
+    unequal->log_prior +=
+        gsl_sf_lnbeta((double)unequal->others + 1.0, (double)(told - unequal->others) + 1.0);
     return PB_OK;
 }
 

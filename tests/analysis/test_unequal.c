@@ -83,6 +83,56 @@ static void test_unequal__noise_makes_no_set_another(void **state)
     expect((const uint32_t[SETS]){4, 4, 4, 4, 4, 4, 4, 4}, 300, 0);
 }
 
+/*
+ * Passes in pieces over four lines of each of 64 sets, and one line more of one of them: a set in
+ * so many holds it, and no line of it misses.
+ */
+static size_t count_told_once(size_t every)
+{
+    enum { TOLD = 64 };
+    static uint64_t offsets[TOLD][4 * TOLD + 1];
+    static unsigned char seen[TOLD][4 * TOLD + 1];
+    static uint64_t missing[TOLD * 4];
+    static struct pb_cache_chase items[TOLD];
+    struct pb_geometry equal = equal_sets;
+    struct pb_cache_chases chases = {
+        .items = items, .count = TOLD, .of_kind = {[PB_CHASE_CONFLICT] = TOLD}, .missing = missing};
+    struct pb_error err = PB_ERROR_INIT;
+    struct pb_unequal unequal;
+    size_t others;
+
+    equal.sets = TOLD;
+    for (size_t set = 0; set < TOLD; set++) {
+        struct pb_cache_chase *chase = &items[set];
+
+        *chase = (struct pb_cache_chase){.kind = PB_CHASE_CONFLICT,
+                                         .base = 1 << 20,
+                                         .stride_bytes = LINE,
+                                         .array_bytes = 4 * TOLD * LINE,
+                                         .added = (1 << 20) + (4 * TOLD + set) * LINE,
+                                         .offset_bytes = offsets[set],
+                                         .seen = seen[set],
+                                         .count = 4 * TOLD + 1,
+                                         .first_missing = chases.missing_count,
+                                         .in_pieces = true};
+        for (size_t i = 0; i < 4 && set % every != 0; i++) {
+            missing[chases.missing_count++] = chase->base + (i * TOLD + set) * LINE;
+            chase->misses++;
+        }
+    }
+    assert_int_equal(pb_unequal_propose(&chases, &equal, &unequal, &err), PB_OK);
+    others = unequal.others;
+    pb_unequal_clear(&unequal);
+    return others;
+}
+
+static void test_unequal__sets_that_one_pass_tells_of_differ_where_many_do(void **state)
+{
+    (void)state;
+    assert_int_equal(count_told_once(4), 16);
+    assert_int_equal(count_told_once(64), 0);
+}
+
 /* The longest sweep has eleven lines in each set. */
 static void test_unequal__sets_that_no_sweep_overfills_are_open(void **state)
 {
@@ -120,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unequal__ways_of_every_set_are_found),
+        cmocka_unit_test(test_unequal__sets_that_one_pass_tells_of_differ_where_many_do),
         cmocka_unit_test(test_unequal__noise_makes_no_set_another),
         cmocka_unit_test(test_unequal__sets_that_no_sweep_overfills_are_open),
         cmocka_unit_test(test_unequal__ways_and_bytes_are_stated),
