@@ -841,7 +841,9 @@ static enum pb_status bound_sizes(const struct pb_case *at, const struct scene *
             widen(at, names[i], bytes->numbers[0].low * least / stride, 0.0,
                   "less where lines are shorter than the sweep's stride");
     }
-    if (is_index_open && scene->fetch.prefetch_bytes == 0 && scene->hints.fits_bytes > 0)
+    if (is_index_open && scene->fetch.prefetch_bytes > 0)
+        are_equal = false; /* passes do not show it */
+    else if (is_index_open && scene->hints.fits_bytes > 0)
         status = try_equal(scene, &lines, &are_equal, err);
     if (has_larger_sets(scene) || !are_equal)
         widen_larger(at, scene, lines.high);
