@@ -223,6 +223,8 @@ static enum pb_status choose_translated(struct pb_sample *cycles, const struct p
                                 are_seen_untranslated(loads_out, near, translation, &band)))
             *what_out = "cold loads, those translated";
     }
+    if (*what_out != NULL) /* what a level within the noise costs may be in all of them */
+        loads_out->cycles.low = fmin(loads_out->cycles.low, translation->in_order.cycles.low);
     if (status == PB_OK && *what_out == NULL &&
         are_seen_untranslated(&translation->in_order, near, translation, &band)) {
         *loads_out = translation->in_order;
