@@ -45,3 +45,8 @@ const struct pb_reason_kind *pb_reason_kind_of(const char *reason)
             return &kinds[i];
     return NULL;
 }
+
+bool pb_reason_is_absence(const char *reason)
+{
+    return begins(reason, "not applicable") || begins(reason, "no such level");
+}

@@ -16,4 +16,7 @@ struct pb_reason_kind {
 /* NULL: the reason names no kind. */
 const struct pb_reason_kind *pb_reason_kind_of(const char *reason);
 
+/* Does the reason say that the device has no such thing? */
+bool pb_reason_is_absence(const char *reason);
+
 #endif

@@ -23,6 +23,7 @@
 #include "analysis/cache/level.h"
 #include "analysis/cache/onset.h"
 #include "analysis/constants.h"
+#include "analysis/reason.h"
 #include "analysis/statistics/latency.h"
 
 /* A cache, and what its hits and misses take. */
@@ -694,11 +695,21 @@ static enum pb_status find_next_level(const struct pb_cache_level *level, double
     return status;
 }
 
+/* How much memory the first TLB level reaches over; all, where there is none. NaN: not known. */
+static double reach_of_tlb(const struct pb_parameters *parameters)
+{
+    const struct pb_parameter *reach = pb_parameters_find(parameters, "tlb_l1", "reach_bytes");
+
+    if (reach != NULL && reach->kind == PB_VALUE_NONE && pb_reason_is_absence(reach->reason))
+        return INFINITY;
+    return pb_parameters_number(parameters, "tlb_l1", "reach_bytes");
+}
+
 static enum pb_status state_next_level(const struct pb_case *at, const struct cache *cache,
                                        const struct edge *edge, struct pb_error *err)
 {
     struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
-    double reach = pb_parameters_number(at->parameters, "tlb_l1", "reach_bytes");
+    double reach = reach_of_tlb(at->parameters);
     struct pb_latency_estimate next;
     enum pb_status status = find_next_level(&cache->level, reach, &next, err);
 
