@@ -405,13 +405,22 @@ static bool runs_ahead(const struct blind_profile *profile)
 static void check_knees(struct answers *answers, const char *memory,
                         const struct blind_profile *profile, const struct blind_cache *cache)
 {
-    double knees[2] = {(double)cache->sector_bytes, (double)profile->caches[BLIND_L2].sector_bytes};
+    const struct blind_cache *path[] = {cache, &profile->caches[BLIND_SECOND_CONSTANT],
+                                        &profile->caches[BLIND_L2]};
+    double knees[3];
+    size_t count = 0;
 
     if (pb_parameters_find(answers->parameters, memory, "stride_knee_bytes") == NULL)
         return; /* L2 has none */
+    for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+        bool is_passed = i == 0 || (i == 1 && cache == &profile->caches[BLIND_CONSTANT]) ||
+                         (i == 2 && is_before_l2(profile, cache));
+
+        if (is_passed && (count == 0 || (double)path[i]->sector_bytes > knees[count - 1]))
+            knees[count++] = (double)path[i]->sector_bytes;
+    }
     if (!runs_ahead(profile) && profile->caches[BLIND_FOURTH].line_bytes == 0)
-        check_numbers(answers, memory, "stride_knee_bytes", knees,
-                      is_before_l2(profile, cache) && knees[1] > knees[0] ? 2 : 1, 0, 0);
+        check_numbers(answers, memory, "stride_knee_bytes", knees, count, 0, 0);
 }
 
 /* Where the end of what runs ahead shows, to a line and a part in a hundred. */
