@@ -432,6 +432,7 @@ struct pool {
     bool before;
 };
 
+/* Integrated over all rates, with Jeffreys' prior. */
 static double log_of_rate(struct rate rate)
 {
     uint32_t open = rate.open > rate.missed ? rate.open : rate.missed;

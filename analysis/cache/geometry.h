@@ -8,8 +8,9 @@
  *   open   the first load of a line whose set has more lines than ways: its policy decides. Of such
  *          a set at least as many lines miss in every pass as it has lines too many
  * Loads that contradict it are noise at a rate that is not known (a beta prior, integrated out),
- * and so is the share of open loads that miss: of all alike, or of conflicts by the line's rank in
- * its set. No policy is assumed: those are compared afterwards, over the lines of one set
+ * and so is the share of open loads that miss: of all alike, or by the line's rank in its set, in
+ * each pass or in all. Where lines are fetched ahead, an open load that hits shortly behind a miss
+ * is no evidence. No policy is assumed: those are compared afterwards, over the lines of one set
  * (replacement.h).
  *
  * Source: N14 section 5.1 (a line more than fits shows its set); M16 section 4.2.

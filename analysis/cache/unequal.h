@@ -18,8 +18,8 @@ struct pb_unequal {
 
 /*
  * The likeliest ways of each set, from those of a geometry of equal ones on: others where the
- * passes over a set make that likelier than any of its possible numbers would be by chance.
- * `others` is 0 where all are alike.
+ * passes over a set make that likelier, by how many of all sets have others. `others` is 0 where
+ * all are alike.
  *
  * PB_NO_MEMORY; clear it in any case.
  */
