@@ -707,11 +707,12 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
     struct pool pool = {.before = false};
     struct rate *open = NULL;
     uint64_t set = 0, behind = last_missed(chase);
+    uint64_t ahead = geometry->sector_bytes + geometry->prefetch_bytes;
 
     for (size_t i = 0; i < chase->count;) {
         uint64_t address = chase->base + chase->offset_bytes[i], line = address >> line_shift;
         bool missed = chase->seen[i] == PB_OBSERVED_MISS, is_new = line != visit.line;
-        bool is_hidden = !missed && address - behind < geometry->prefetch_bytes;
+        bool is_hidden = !missed && address - behind < ahead;
 
         if (chase->seen[i] == PB_OBSERVED_NEITHER) { /* it may have been a miss */
             if (!all_open)
