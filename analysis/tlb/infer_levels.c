@@ -374,29 +374,6 @@ struct search {
 };
 
 /*
- * Where a level's step is that of a cache, its own misses look like the cache's until it is known:
- * the structures are ranked again with the share of those that it leaves. PB_NO_MEMORY.
- */
-static enum pb_status rank_again(struct pb_tlb_evidence *evidence, struct pb_tlb_ranking *ranking,
-                                 struct pb_error *err)
-{
-    double cycles = ranking->penalty_cycles, before = evidence->cache_share;
-    enum pb_status status;
-
-    if (!pb_tlb_is_cache_step(evidence, cycles))
-        return PB_OK;
-    status = pb_tlb_adopt(evidence, &ranking->items[choose(ranking)], cycles, NULL, err);
-    if (status != PB_OK)
-        return status;
-    pb_tlb_estimate_caches(evidence);
-    pb_tlb_drop(evidence);
-    evidence->cache_share = fmin(evidence->cache_share, before);
-    if (evidence->cache_share > before / 2.0)
-        return PB_OK;
-    return pb_tlb_rank(evidence, cycles, 0.0, false, ranking, err);
-}
-
-/*
  * May lines that a cache cannot keep look like this level? Where DRAM's latency is not known, any
  * step may be its; where it is, its loads may have missed levels that are known, too.
  */
@@ -431,9 +408,6 @@ static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ra
     enum pb_status status;
 
     *found_out = false;
-    status = rank_again(evidence, ranking, err);
-    if (status != PB_OK || ranking->count == 0)
-        return status;
     summarise(ranking, choose(ranking), &level);
     is_like_cache = may_be_cache(evidence, &level);
     status = pb_tlb_adopt(evidence, &level.best, ranking->penalty_cycles, &check, err);

@@ -1022,26 +1022,6 @@ static void improve(struct climb *climb, struct pb_tlb_levels *levels)
         climb->status = check(climb->evidence, levels, climb->err);
 }
 
-/* Without one of the levels, as long as that is better. */
-static void drop_levels(struct climb *climb, struct pb_tlb_levels *levels)
-{
-    size_t at = 0;
-
-    start(climb, fine, 1, levels);
-    while (at < climb->best.count && climb->best.count > 1) {
-        struct pb_tlb_levels fewer = climb->best;
-        struct pb_tlb_level *here = &fewer.items[at];
-
-        memmove(here, here + 1, (--fewer.count - at) * sizeof(*here));
-        climb->left = 1;
-        at = try(climb, &fewer) ? 0 : at + 1;
-    }
-    if (climb->status != PB_OK || climb->best.count == levels->count)
-        return;
-    *levels = climb->best;
-    climb->status = check(climb->evidence, levels, climb->err);
-}
-
 /*
  * A level that answers none of the loads that come to it is a part of the step of the one before,
  * or of the first one behind.
@@ -1122,8 +1102,6 @@ enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_lev
         if (again)
             *levels = other;
     }
-    if (climb.status == PB_OK && find_unsettled(levels) < levels->count)
-        drop_levels(&climb, levels);
     while (climb.status == PB_OK && join_idle(levels))
         climb.status = check(evidence, levels, err);
     evidence->cache_share = levels->cache_share;

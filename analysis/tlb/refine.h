@@ -2,8 +2,8 @@
  * The likeliest levels near those that were found, by the forward model alone (replay.h). Level by
  * level from the first on that does not fit, each may get other victims, ways, sets, parities,
  * entries or another penalty as long as the accesses grow likelier by more than its parameters
- * cost; those behind it may be anything meanwhile. Then one may go, and while levels fit badly
- * another may come. And what else the accesses allow.
+ * cost; those behind it may be anything meanwhile. Then, while levels fit badly, another may come.
+ * And what else the accesses allow.
  */
 #ifndef PB_ANALYSIS_TLB_REFINE_H
 #define PB_ANALYSIS_TLB_REFINE_H
