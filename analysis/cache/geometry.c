@@ -755,13 +755,12 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
 }
 
 /*
- * Lines too many for their sets of which a pass shows no miss. One in pieces need not: each is
- * another run, and where victims are drawn, each may miss others.
+ * Lines too many for their sets of which a pass shows no miss. One in pieces need not, of a few:
+ * each is another run, and where victims are drawn, each may miss others.
  */
-static void add_lacking(const struct pb_cache_chase *chase, size_t lacking,
-                        struct pb_geometry_fit *fit)
+static void add_lacking(size_t lacking, bool may_be_silent, struct pb_geometry_fit *fit)
 {
-    if (!chase->in_pieces) {
+    if (!may_be_silent) {
         fit->lacking += lacking;
         return;
     }
@@ -787,7 +786,7 @@ static void score_sweep(const struct pb_cache_chase *chase, const struct pb_geom
         return;
     if (geometry->hides_misses && chase->misses > 0)
         return; /* what is lacking may have been prefetched */
-    add_lacking(chase, count_lacking(geometry, sets), fit);
+    add_lacking(count_lacking(geometry, sets), chase->in_pieces && chase->misses > 0, fit);
 }
 
 /*
@@ -887,7 +886,7 @@ static void score_conflict(const struct pb_cache_chases *chases, const struct pb
     fit->hits += chase->count - 1 > open ? chase->count - 1 - open : 0;
     fit->hits_wrong += other;
     if (!all_open && !geometry->hides_misses && conflict.excess > lines + chase->added_missed)
-        add_lacking(chase, conflict.excess - lines - chase->added_missed, fit);
+        add_lacking(conflict.excess - lines - chase->added_missed, chase->in_pieces, fit);
     if (!all_open && conflict.excess == 0 && chase->added_missed) {
         fit->hits++;
         fit->hits_wrong++;

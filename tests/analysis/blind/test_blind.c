@@ -398,7 +398,6 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 22000008, 22000009 the same, where a third or a quarter of the sets have more ways
  * 22000272, 22000283 the same of an L2, of which one pass in pieces tells of each set
  * 9903366           trees of eight ways, which have more ranks than four in twice as many sets
- * 80000076          sets of six 32-byte lines, of which bursts left 64-byte lines likelier
  * 90000111          cold loads that miss a TLB level within the noise
  * 90000146, 90000151 a level of a few cycles, within the noise, that answers no load
  * 9901323           four sets of 105, which two are as likely as, found as one
@@ -571,7 +570,6 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {22000272, {"l2."}},
         {22000283, {"l2."}},
         {9903366, {"l2."}},
-        {80000076, {"l1."}},
         {90000111, {"dram.latency_cycles"}},
         {90000146, {"tlb_l1."}},
         {90000151, {"tlb_l1."}},
