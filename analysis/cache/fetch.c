@@ -80,6 +80,7 @@ static uint64_t common_distance(const struct pb_cache_level *level, struct pb_fe
         if (seen[i] > seen[best] || best == 0)
             best = i;
     /* no miss but the first: what is prefetched ends behind the pass, or nothing misses */
+    fetch->has_end = seen[best] > 0;
     return seen[best] > 0 ? best * fetch->step_bytes : FETCH_MAX;
 }
 

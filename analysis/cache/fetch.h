@@ -13,6 +13,7 @@
 struct pb_fetch {
     uint64_t sector_bytes;   /* 0: not found */
     uint64_t prefetch_bytes; /* behind it */
+    bool has_end;            /* of what is fetched ahead: it was seen, else there may be more */
     uint64_t step_bytes;     /* of the passes: nothing smaller shows; 0: there are none */
     double posterior;
     size_t agreeing, predicted; /* misses that were predicted, and those that are */

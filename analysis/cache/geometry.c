@@ -707,7 +707,9 @@ static void score_loads(const struct pb_cache_chase *chase, const struct pb_geom
     struct pool pool = {.before = false};
     struct rate *open = NULL;
     uint64_t set = 0, behind = last_missed(chase);
-    uint64_t ahead = geometry->sector_bytes + geometry->prefetch_bytes;
+    uint64_t ahead = geometry->hides_misses && behind != UINT64_MAX
+                         ? geometry->sector_bytes + geometry->prefetch_bytes
+                         : 0;
 
     for (size_t i = 0; i < chase->count;) {
         uint64_t address = chase->base + chase->offset_bytes[i], line = address >> line_shift;

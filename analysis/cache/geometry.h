@@ -84,7 +84,7 @@ enum pb_geometry_index {
 struct pb_geometry {
     uint64_t line_bytes, sector_bytes;
     bool hides_misses;       /* what should miss may have been prefetched, */
-    uint64_t prefetch_bytes; /* of so many that a miss brings in beyond its sector; 0: not known */
+    uint64_t prefetch_bytes; /* of so many that a miss brings in beyond its sector */
     enum pb_geometry_index index;
     uint64_t sets, ways;
     uint64_t masks[PB_GEOMETRY_MASKS_MAX];

@@ -924,6 +924,7 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     if (2 * scene->fetch.agreeing > scene->fetch.predicted) /* most predicted misses came */
         scene->hints.sector_bytes = scene->fetch.sector_bytes;
     scene->hints.prefetch_bytes = scene->fetch.prefetch_bytes;
+    scene->hints.hiding_bytes = scene->fetch.has_end ? scene->fetch.prefetch_bytes : UINT64_MAX / 2;
     if (size != NULL && size->kind == PB_VALUE_NUMBER) {
         scene->hints.fits_bytes = (uint64_t)size->numbers[0].value;
         scene->hints.fits_least = (uint64_t)size->numbers[0].low;

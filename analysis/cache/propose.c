@@ -537,7 +537,7 @@ static enum pb_status propose_line(const struct pb_geometry_hints *hints, uint64
     struct pb_geometry geometry = {.line_bytes = line_bytes,
                                    .sector_bytes = hints->sector_bytes,
                                    .hides_misses = hints->prefetch_bytes > 0,
-                                   .prefetch_bytes = hints->prefetch_bytes};
+                                   .prefetch_bytes = hints->hiding_bytes};
     /* what all chases leave open between two lines, the battery's own search decides */
     double log_prior = -PB_CACHE_OTHER_LINE *
                        fabs(log2((double)line_bytes / (double)stride_of(proposals->chases)));

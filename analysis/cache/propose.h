@@ -7,8 +7,9 @@
 /* What is known before: of the cold passes and of the footprint sweep. */
 struct pb_geometry_hints {
     uint64_t sector_bytes, prefetch_bytes; /* sector 0: not known */
-    uint64_t fits_bytes;                   /* the largest footprint that fits; 0: not known */
-    uint64_t fits_least, fits_most;        /* it may be as well */
+    uint64_t hiding_bytes; /* behind a miss where lines are fetched ahead; any, if no end is seen */
+    uint64_t fits_bytes;   /* the largest footprint that fits; 0: not known */
+    uint64_t fits_least, fits_most; /* it may be as well */
 };
 
 /*

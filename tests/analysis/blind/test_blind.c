@@ -399,6 +399,10 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 22000272, 22000283 the same of an L2, of which one pass in pieces tells of each set
  * 9903366           trees of eight ways, which have more ranks than four in twice as many sets
  * 90000111          cold loads that miss a TLB level within the noise
+ * 20004941, 9903214, 90000174 misses that lines fetched ahead hide, of trees and of single ways
+ * 9903469, 40000281 the same, where no cold pass shows how far ahead lines are fetched
+ * 90000179          a third cache close behind L2, on a device without TLBs
+ * 22000299          unequal sets, the misses of which lines fetched ahead hide
  * 90000146, 90000151 a level of a few cycles, within the noise, that answers no load
  * 9901323           four sets of 105, which two are as likely as, found as one
  *
@@ -571,6 +575,13 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {22000283, {"l2."}},
         {9903366, {"l2."}},
         {90000111, {"dram.latency_cycles"}},
+        {20004941, {"l2."}},
+        {9903214, {"l2."}},
+        {90000174, {"l2."}},
+        {9903469, {"l2."}},
+        {40000281, {"l2."}},
+        {90000179, {"l2.miss_latency_cycles"}},
+        {22000299, {"l1."}},
         {90000146, {"tlb_l1."}},
         {90000151, {"tlb_l1."}},
         {9901323, {"tlb_l3."}},
