@@ -727,8 +727,9 @@ static bool is_explained(const struct scene *scene, size_t *explained_out, size_
         pb_hypotheses_share(&scene->hypotheses, sets_of, 0) >= PB_POSSIBLE_SHARE)
         return false;
     if ((double)*explained_out < PB_MOST * (double)*all_out ||
-        (double)in_conflicts < PB_MOST * (double)best->conflicts.conflicts ||
-        (double)in_conflicts < PB_MOST * (double)of_conflicts || lacks_misses(scene))
+        (double)in_conflicts <
+            PB_MOST * fmax((double)best->conflicts.conflicts, (double)of_conflicts) ||
+        lacks_misses(scene))
         return false;
     return best->geometry.ways <= PB_CACHE_WAYS_MOST ||
            are_most_passes_full(scene, best->geometry.sets);

@@ -248,9 +248,10 @@ static struct missed find_missed(const struct pb_tlb_evidence *evidence, const s
     for (size_t i = 0; i < evidence->level_count; i++) {
         if (place->first_miss[i] <= chase) {
             missed.levels[missed.count++] = i;
-            missed.is_behind |= i >= evidence->position && evidence->is_uniform;
-        } else if (place->first_miss[i] < missed.end)
+            missed.is_behind |= i >= evidence->position && pb_tlb_is_contained(evidence);
+        } else if (place->first_miss[i] < missed.end) {
             missed.end = place->first_miss[i];
+        }
     }
     return missed;
 }

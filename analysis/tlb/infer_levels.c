@@ -396,7 +396,7 @@ static bool may_be_cache(const struct pb_tlb_evidence *evidence, const struct le
  * Adds a level at the evidence's position; *found_out: it is one. Of what is only proposed it is
  * enough that some places agree.
  */
-static enum pb_status add_level(struct search *search, struct pb_tlb_ranking *ranking,
+static enum pb_status add_level(struct search *search, const struct pb_tlb_ranking *ranking,
                                 bool is_proposed, bool *found_out, struct pb_error *err)
 {
     struct pb_tlb_evidence *evidence = search->evidence;
