@@ -14,6 +14,7 @@
  *                 shared memory to its end, less overhead, and byte per cycle of an SM while all
  *                 copy
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "battery/grid.h"
@@ -27,7 +28,7 @@ enum { WORDS = 3, MEMORIES = 3 };
 enum { PATTERNS = 3, LINES = 16, LINE_STEP_BYTES = 69 * 4096 + 128, SIDE_LINES = 64 };
 /* Of a thread on one SM; lines near each other, so that few pages need translation. */
 enum { ADDS_ALONE = 20, SIDE_STEP_BYTES = 4096 + 128 };
-enum { COPIES = 33, COPIES_AT_ONCE = 8, SIZES = 7 };
+enum { COPIES = 33, COPIES_AT_ONCE = 8, COPY_TAKES = 3, SIZES = 7 };
 
 /* Runs the work; cycles_out[sm_count] */
 static enum pb_status take(struct pb_session *session, const struct pb_work *work,
@@ -154,7 +155,7 @@ static uint64_t largest(const uint64_t *values, size_t count)
  */
 static uint32_t count_adds(size_t pattern, size_t sm_count)
 {
-    static const uint32_t adds[PATTERNS] = {5, 20, 400};
+    static const uint32_t adds[PATTERNS] = {5, 20, 2000};
     const uint32_t sms = 64;
 
     return adds[pattern] * (sm_count < sms ? sms / (uint32_t)sm_count : 1);
@@ -243,6 +244,21 @@ enum pb_status pb_test_atomic_sides(struct pb_session *session, struct pb_record
     return status;
 }
 
+/* Cycles of SM 0 by the fastest of several runs: what disturbs one delays it. */
+static enum pb_status take_fastest(struct pb_session *session, const struct pb_work *work,
+                                   uint64_t *cycles, double *fastest_out, struct pb_error *err)
+{
+    enum pb_status status = PB_OK;
+    double fastest = INFINITY;
+
+    for (size_t i = 0; i < COPY_TAKES && status == PB_OK; i++) {
+        status = take(session, work, cycles, err);
+        fastest = fmin(fastest, (double)cycles[0]);
+    }
+    *fastest_out = fastest;
+    return status;
+}
+
 enum pb_status pb_test_bulk_copy(struct pb_session *session, struct pb_recording *recording,
                                  struct pb_error *err)
 {
@@ -265,11 +281,11 @@ enum pb_status pb_test_bulk_copy(struct pb_session *session, struct pb_recording
                                .bytes = PB_WORK_ARRAY_STEP,
                                .repeats = COPIES,
                                .depth = 1};
+        double fastest;
 
-        status = take(session, &work, cycles, err);
+        status = take_fastest(session, &work, cycles, &fastest, err);
         if (status == PB_OK)
-            recording->matrix.values[2 * i] =
-                ((double)cycles[0] - session->overhead_cycles) / COPIES;
+            recording->matrix.values[2 * i] = (fastest - session->overhead_cycles) / COPIES;
         work.sm = -1;
         work.depth = COPIES_AT_ONCE;
         work.repeats = COPIES * COPIES_AT_ONCE;
