@@ -16,6 +16,7 @@ struct pb_bank_stride {
     uint64_t words;      /* of 4 bytes, from lane to lane */
     double cycles;       /* latency of the warp's load */
     double error_cycles; /* of which it may be off, at 95% */
+    double least_cycles; /* of its fastest load: noise delays loads, and hurries none */
 };
 
 struct pb_bank_shape {

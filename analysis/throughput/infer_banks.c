@@ -43,6 +43,7 @@ static enum pb_status measure_stride(const struct pb_series *series, const struc
         stride_out->words = point->stride_bytes / WORD_BYTES;
         stride_out->cycles = latency.cycles.value;
         stride_out->error_cycles = (high - low) / 2.0;
+        stride_out->least_cycles = sorted.values[0];
     }
     pb_sample_clear(&sorted);
     pb_sample_clear(&cycles);
@@ -70,22 +71,25 @@ static enum pb_status read_strides(const struct pb_series *series,
     return PB_OK;
 }
 
-/* Latency with exactly n ways: median over the strides that have as many, and their range. */
+/* Latency with exactly n ways: median over the strides that have as many, and their range, down to
+ * the fastest load. */
 static enum pb_status cost_of_ways(const struct pb_bank_stride *strides, size_t count,
                                    struct pb_bank_shape shape, uint32_t lanes, uint32_t ways,
                                    struct pb_estimate *cost_out, struct pb_error *err)
 {
     struct pb_sample cycles = {NULL, 0, 0}, sorted = {NULL, 0, 0};
+    double least = INFINITY;
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < count && status == PB_OK; i++)
-        if (pb_banks_ways(shape.banks, shape.bank_bytes, lanes, strides[i].words) == ways)
+        if (pb_banks_ways(shape.banks, shape.bank_bytes, lanes, strides[i].words) == ways) {
             status = pb_sample_add(&cycles, strides[i].cycles, err);
+            least = fmin(least, strides[i].least_cycles);
+        }
     if (status == PB_OK)
         status = pb_sample_sorted(&cycles, &sorted, err);
     if (status == PB_OK)
-        *cost_out = (struct pb_estimate){pb_quantile(sorted.values, sorted.count, 0.5),
-                                         pb_quantile(sorted.values, sorted.count, 0.0),
+        *cost_out = (struct pb_estimate){pb_quantile(sorted.values, sorted.count, 0.5), least,
                                          pb_quantile(sorted.values, sorted.count, 1.0)};
     pb_sample_clear(&sorted);
     pb_sample_clear(&cycles);
