@@ -28,6 +28,9 @@ static const double explained_share = 0.9;
 /* The second best number errs by at least so many cycles more, and by this part of the error. */
 static const double least_margin_cycles = 8.0, margin_share = 0.1;
 
+/* By what part a latency may be off, as where it is a mean over near and far lines. */
+static const double latency_share = 0.02;
+
 /* Of the loads that a latency has room for, by a cost of issuing that jitter makes inexact. */
 static const double issue_share = 7.0 / 8.0;
 
@@ -45,7 +48,7 @@ struct search {
 struct finding {
     unsigned limit;
     struct pb_bursts_fit fit;
-    bool is_seen;
+    bool is_seen, is_absent; /* neither: the times are unexplained */
     char reason[PB_TEXT_LENGTH];
 };
 
@@ -98,7 +101,8 @@ static void weigh(const struct search *search, double second, struct finding *fi
 {
     const struct pb_bursts_fit *fit = &finding->fit;
 
-    if (finding->limit >= search->most)
+    finding->is_absent = finding->limit >= search->most;
+    if (finding->is_absent)
         snprintf(finding->reason, sizeof(finding->reason), "no limit up to %u outstanding loads",
                  search->most);
     else if (!is_explained(fit))
@@ -212,7 +216,7 @@ static enum pb_status find_limits(const struct pb_bursts bursts[TRAFFICS], bool 
 
 /*
  * Two kinds of traffic that both show a limit must show the same one. By one kind alone it is open
- * by a load: a latency that is two cycles too long shows one more.
+ * by a load, or by as large a part as the latency may be off: one that is too long shows more.
  */
 static void state(struct pb_parameter *answer, const struct finding *near,
                   const struct finding *far)
@@ -220,7 +224,7 @@ static void state(struct pb_parameter *answer, const struct finding *near,
     const struct finding *seen = near->is_seen ? near : far;
     struct pb_votes votes = {0, 0};
     bool is_confirmed = near->is_seen && far->is_seen;
-    double limit = seen->limit, open = is_confirmed ? 0.0 : 1.0;
+    double limit = seen->limit, open = is_confirmed ? 0.0 : ceil(latency_share * limit);
 
     if (!seen->is_seen) {
         pb_parameter_set_none(answer, "unexplained: loads from L2: %s; from DRAM: %s", near->reason,
@@ -264,6 +268,11 @@ enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
     if (status != PB_OK)
         return status;
     state(per_warp, &findings[0], &findings[1]);
+    if (per_warp->kind == PB_VALUE_NONE && !findings[0].is_absent && !findings[1].is_absent) {
+        pb_parameter_set_none(pb_case_answer(at, "outstanding_per_sm"),
+                              "depends on mshr.outstanding_per_warp: %s", per_warp->reason);
+        return PB_OK;
+    }
     status = find_limits(bursts, true, per_warp_of(per_warp), findings, err);
     if (status == PB_OK)
         state(pb_case_answer(at, "outstanding_per_sm"), &findings[0], &findings[1]);
