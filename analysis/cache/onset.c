@@ -33,14 +33,15 @@ static bool is_in_pieces(const struct pb_sweep_point *point)
     return !pb_sweep_is_pass(point) && point->in_pieces;
 }
 
-/* Of a trace's loads, those that miss but for chance. */
-static double sure_share(const struct pb_sweep_point *point)
+/* Of a trace's loads, those that miss but for chance and as many outliers. */
+static double sure_share(const struct pb_sweep_point *point, double rate)
 {
-    double misses = (double)point->tally.misses;
+    double misses = (double)point->tally.misses, accesses = (double)point->tally.accesses;
 
-    return pb_sweep_is_pass(point) ? 0.0
-                                   : fmax(0.0, misses - PB_SIGMAS * sqrt(misses)) /
-                                         fmax(1.0, (double)point->tally.accesses);
+    return pb_sweep_is_pass(point)
+               ? 0.0
+               : fmax(0.0, misses - PB_SIGMAS * sqrt(misses) - rate * accesses) /
+                     fmax(1.0, accesses);
 }
 
 /*
@@ -71,14 +72,17 @@ static double rate_likelihood(const struct pb_sweep_point *points, size_t count,
         if (points[i].tally.misses > 0)
             pb_tally_add(&others, points[i].tally);
         if (i >= cut && !is_disturbed)
-            seen_share = fmax(seen_share, sure_share(&points[i]));
+            seen_share = fmax(seen_share, sure_share(&points[i], rate));
         if (i + 1 < count && points[i + 1].footprint_bytes != points[i].footprint_bytes)
             others = (struct pb_tally){0, 0, 0};
     }
     return sum + silence;
 }
 
-/* Rates that explain the outliers: the expected one, or by exception whatever was counted. */
+/*
+ * Rates that explain the outliers: the expected one, or by exception whatever was counted. An
+ * expectation that the reference exceeds is none.
+ */
 struct outlier_rates {
     double expected, counted;
 };
@@ -89,8 +93,13 @@ static struct outlier_rates rates_of(const struct pb_sweep_point *points, size_t
     struct pb_tally fitting = tally_fitting(points, cut, model);
     double counted = ((double)fitting.misses + 0.5) / ((double)fitting.accesses + 1.0);
 
-    return (struct outlier_rates){
-        isnan(model->outlier_rate) ? counted : fmax(model->outlier_rate, DBL_EPSILON), counted};
+    double expected = fmax(model->outlier_rate, DBL_EPSILON);
+    bool is_known =
+        !isnan(model->outlier_rate) &&
+        !pb_exceeds_noise((double)model->background.misses,
+                          expected * (double)model->background.accesses);
+
+    return (struct outlier_rates){is_known ? expected : counted, counted};
 }
 
 /*

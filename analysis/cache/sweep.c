@@ -151,13 +151,16 @@ static double trace_overflows(const struct pb_sweep_point *point,
            (misses > 0.0 && too_few ? log(PB_POSSIBLE_SHARE) : 0.0);
 }
 
-/* How much slower a pass is than one that fits, in which as many loads are outliers as in traces.
+/*
+ * How much slower a pass is than one that fits, in which as many loads are outliers as in traces:
+ * more of them than the reference may have by chance slow it.
  */
 static double excess_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                         double rate)
 {
     const struct pb_tally *known = &model->background;
-    double before = ((double)known->misses + 0.5) / ((double)known->accesses + 1.0);
+    double misses = (double)known->misses + 0.5;
+    double before = (misses + PB_SIGMAS * sqrt(misses)) / ((double)known->accesses + 1.0);
 
     return point->pass_cycles - model->pass_cycles -
            fmax(0.0, rate - before) * model->miss_penalty_cycles;
