@@ -137,18 +137,30 @@ static enum pb_status read_sweep(const struct cache *cache, uint64_t carveout_by
     return PB_OK;
 }
 
+/* How many points at the start of the sweep, `count` at most, are passes over arrays up to that. */
+static size_t count_passes(const struct sweep *sweep, size_t count, uint64_t most_bytes)
+{
+    size_t passes = 0;
+
+    for (size_t i = 0; i < count && sweep->points[i].footprint_bytes <= most_bytes; i++)
+        passes += pb_sweep_is_pass(&sweep->points[i]);
+    return passes;
+}
+
 /*
  * Passes that fit, and how they scatter: those of the smallest quarter of the sweep's footprints,
- * which lie closest where misses begin, up to a quarter of the largest; and the reference where it
- * is no slower. One that is was no reference: its array, of a part of what the driver states, did
- * not fit.
+ * which lie closest where misses begin, up to a quarter of the largest, and where that leaves
+ * enough of them up to the reference's; and the reference where it is no slower. One that is was no
+ * reference: its array, of a part of what the driver states, did not fit.
  */
 static void find_passes_that_fit(const struct sweep *sweep, double reference,
-                                 struct pb_sweep_model *model)
+                                 uint64_t reference_bytes, struct pb_sweep_model *model)
 {
     double low = INFINITY, high = -INFINITY;
     uint64_t most = sweep->count > 0 ? sweep->points[sweep->count - 1].footprint_bytes / 4 : 0;
 
+    if (count_passes(sweep, sweep->count / 4, reference_bytes) >= PB_FEW && most > reference_bytes)
+        most = reference_bytes;
     for (size_t i = 0; i < sweep->count / 4 && sweep->points[i].footprint_bytes <= most; i++) {
         double pass = sweep->points[i].pass_cycles;
 
@@ -189,12 +201,15 @@ static double expect_outliers(const struct pb_cache_level *level)
 static struct pb_sweep_model make_model(const struct cache *cache, const struct sweep *sweep)
 {
     const struct pb_latency_estimate *hit = &cache->hit;
+    struct pb_pick timed = {cache->level.way->path, "timed", "reference"};
+    size_t at = 0;
+    const struct pb_point *reference = pb_point_next(cache->level.series, &timed, &at);
     struct pb_sweep_model model = {.background = pb_level_background(&cache->level),
                                    .outlier_rate = expect_outliers(&cache->level)};
 
     model.miss_penalty_cycles = fmax(1.0, cache->miss.cycles.value - hit->cycles.value);
     find_passes_that_fit(sweep, isnan(hit->pass_cycles) ? hit->cycles.value : hit->pass_cycles,
-                         &model);
+                         reference == NULL ? 0 : reference->footprint_bytes, &model);
     return model;
 }
 
@@ -289,27 +304,39 @@ static bool state_half(struct pb_parameter *answer, const struct pb_onset *onset
     return true;
 }
 
+static bool is_coarse(const struct pb_onset *onset)
+{
+    return onset->overflow_bytes - onset->fits_bytes > onset->stride_bytes &&
+           (double)onset->fits_bytes <= PB_MOST * (double)onset->overflow_bytes;
+}
+
+static void state_full(const struct pb_case *at, const struct pb_onset *onset)
+{
+    struct pb_parameter *answer = pb_case_answer(at, "full_miss_bytes");
+
+    if (onset->full_bytes > 0)
+        pb_parameter_set_number(
+            answer,
+            (struct pb_estimate){(double)onset->full_bytes,
+                                 (double)(onset->fits_bytes + onset->stride_bytes),
+                                 (double)onset->full_most_bytes},
+            onset->posterior * 0.5,
+            "the smallest footprint from which on the share of misses no longer grows");
+    else
+        pb_parameter_set_none(answer,
+                              "sweep too small: misses still grow at the largest footprint");
+}
+
 static void state_size(const struct pb_case *at, const struct edge *edge)
 {
     const struct pb_onset *onset = &edge->onset;
     struct pb_parameter *answer = pb_case_answer(at, "size_bytes");
-    struct pb_parameter *all_miss = pb_case_answer(at, "full_miss_bytes");
     double fits = (double)onset->fits_bytes, overflow = (double)onset->overflow_bytes;
     struct pb_estimate bytes = {fits, (double)onset->least_bytes, (double)onset->most_bytes};
     struct pb_votes votes = {0, 0};
     char full[64] = "not reached", carveout[64] = "";
 
-    if (onset->full_bytes > 0)
-        pb_parameter_set_number(
-            all_miss,
-            (struct pb_estimate){(double)onset->full_bytes, fits + (double)onset->stride_bytes,
-                                 (double)onset->full_most_bytes},
-            onset->posterior * 0.5,
-            "the smallest footprint from which on the share of misses no longer grows");
-    else
-        pb_parameter_set_none(all_miss,
-                              "sweep too small: misses still grow at the largest footprint");
-    if (overflow - fits > (double)onset->stride_bytes && fits <= PB_MOST * overflow) {
+    if (is_coarse(onset)) {
         pb_parameter_set_none(
             answer,
             "sweep resolution too coarse: misses begin somewhere between %.0f and %.0f bytes", fits,
@@ -393,8 +420,10 @@ static enum pb_status infer_size(const struct pb_case *at, const struct cache *c
     struct edge edge = {.onset = {.fits_bytes = 0}};
     enum pb_status status = find_edge(cache, &edge, err);
 
-    if (status == PB_OK)
+    if (status == PB_OK) {
         state_size(at, &edge);
+        state_full(at, &edge.onset);
+    }
     if (status != PB_NO_MEMORY && cache->level.way->past != NULL &&
         widen_to_fastest(at, cache, edge.onset.fits_bytes, INFINITY, err) == PB_NO_MEMORY)
         return PB_NO_MEMORY;
@@ -588,7 +617,7 @@ static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_
     const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
     struct pb_parameter *size = pb_case_answer(at, "size_bytes");
     struct pb_parameter *miss = pb_case_answer(at, "miss_latency_cycles");
-    double low = size->numbers[0].low;
+    double low = (double)edge->onset.least_bytes;
     struct edge sure;
     enum pb_status status;
 
@@ -596,9 +625,11 @@ static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_
         miss->numbers[0].high < dram->numbers[0].high)
         pb_parameter_widen(miss, miss->numbers[0].low, dram->numbers[0].high,
                            "up to DRAM's where loads that missed the TLB take as long");
-    if (size->kind != PB_VALUE_NUMBER ||
+    if ((size->kind != PB_VALUE_NUMBER && !is_coarse(&edge->onset)) ||
         !isnan(pb_parameters_number(at->parameters, "l2", "set_count")))
         return PB_OK;
+    if (size->kind == PB_VALUE_NUMBER)
+        low = size->numbers[0].low;
     /* by traces, each with the levels that it misses, and by passes that the TLB reaches over */
     cache->slow_hits = tally_slow_hits(&cache->level);
     cache->level.classes.miss.low = hit_most;
@@ -615,8 +646,9 @@ static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_
         return status;
     sure.onset.full_bytes = edge->onset.full_bytes; /* longer passes than these may show it */
     state_size(at, &sure);
-    pb_parameter_widen(size, fmin(low, size->numbers[0].low), size->numbers[0].high,
-                       "less where faster loads, which may have missed the TLB, missed L2");
+    if (size->kind == PB_VALUE_NUMBER)
+        pb_parameter_widen(size, fmin(low, size->numbers[0].low), size->numbers[0].high,
+                           "less where faster loads, which may have missed the TLB, missed L2");
     return PB_OK;
 }
 
