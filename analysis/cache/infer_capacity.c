@@ -55,7 +55,8 @@ static bool is_sweep_point(const struct pb_point *point, const char *path)
 
 /*
  * What the TLB's levels cost that reach less far than the chase, up to the first that does: a chase
- * that begins within an entry ends in one more.
+ * that begins within an entry ends in one more. Of one that nothing explains, what it most likely
+ * takes.
  */
 static double cost_of_short_levels(const struct pb_parameters *parameters, double footprint_bytes)
 {
@@ -66,11 +67,12 @@ static double cost_of_short_levels(const struct pb_parameters *parameters, doubl
         const struct pb_parameter *penalty =
             pb_parameters_find(parameters, levels[i], "penalty_cycles");
         double entry = pb_parameters_number(parameters, levels[i], "entry_coverage_bytes");
+        double reach = pb_parameters_number(parameters, levels[i], "reach_bytes");
 
-        if (pb_parameters_number(parameters, levels[i], "reach_bytes") >= footprint_bytes + entry)
+        if (reach >= footprint_bytes + entry)
             break;
         if (penalty != NULL && penalty->kind == PB_VALUE_NUMBER)
-            cost += penalty->numbers[0].high;
+            cost += isnan(reach) ? penalty->numbers[0].value : penalty->numbers[0].high;
     }
     return cost;
 }
@@ -617,7 +619,8 @@ static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_
     const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
     struct pb_parameter *size = pb_case_answer(at, "size_bytes");
     struct pb_parameter *miss = pb_case_answer(at, "miss_latency_cycles");
-    double low = (double)edge->onset.least_bytes;
+    static const char why[] = "less where faster loads, which may have missed the TLB, missed L2";
+    double low = (double)edge->onset.least_bytes, fastest = cache->level.classes.miss.low;
     struct edge sure;
     enum pb_status status;
 
@@ -647,8 +650,9 @@ static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_
     sure.onset.full_bytes = edge->onset.full_bytes; /* longer passes than these may show it */
     state_size(at, &sure);
     if (size->kind == PB_VALUE_NUMBER)
-        pb_parameter_widen(size, fmin(low, size->numbers[0].low), size->numbers[0].high,
-                           "less where faster loads, which may have missed the TLB, missed L2");
+        pb_parameter_widen(size, fmin(low, size->numbers[0].low), size->numbers[0].high, why);
+    if (miss->kind == PB_VALUE_NUMBER && fastest < miss->numbers[0].low)
+        pb_parameter_widen(miss, fastest, miss->numbers[0].high, why);
     return PB_OK;
 }
 
@@ -754,6 +758,17 @@ static enum pb_status state_next_level(const struct pb_case *at, const struct ca
     return status;
 }
 
+/* The slowest hit that is not taken for a miss: one that lacks its translation, too, may be. */
+static double find_slowest_hit(const struct pb_cache_level *level)
+{
+    double slowest = level->classes.hit.high;
+
+    for (size_t i = 0; i < level->hits.count; i++)
+        if (level->hits.values[i] < level->classes.miss.low)
+            slowest = fmax(slowest, level->hits.values[i]);
+    return slowest;
+}
+
 enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
@@ -771,7 +786,7 @@ enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error 
     if (status == PB_OK) {
         const struct pb_classes *classes = &cache.level.classes;
         double cost = cost_of_short_levels(at->parameters, (double)edge.onset.overflow_bytes);
-        double hit_most = classes->hit.high + cost;
+        double hit_most = cost > 0.0 ? find_slowest_hit(&cache.level) + cost : classes->hit.high;
 
         status = classes->miss.low <= hit_most
                      ? bound_by_sure_misses(at, hit_most, &cache, &edge, err)

@@ -727,7 +727,7 @@ static void bound_penalty(const struct pb_tlb_evidence *evidence, struct pb_esti
 
 /*
  * A level that no structure explains may be several together, or a part of the one before it: steps
- * of either fit as badly.
+ * of either fit as badly. So does what it takes less a cache's miss, taken for that of its lines.
  */
 static void open_penalties(const struct pb_tlb_evidence *evidence, struct levels *levels)
 {
@@ -744,6 +744,9 @@ static void open_penalties(const struct pb_tlb_evidence *evidence, struct levels
         if (level->is_explained)
             continue;
         level->penalty.low = fmin(level->penalty.low, evidence->noise.spread_cycles);
+        for (size_t k = 0; k < evidence->cache_count; k++)
+            level->penalty.high =
+                fmax(level->penalty.high, level->penalty.value + evidence->cache_cycles[k]);
         level->penalty_open = "; another where it is of several levels, since none explains it";
     }
 }
