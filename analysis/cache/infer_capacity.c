@@ -79,14 +79,16 @@ static double cost_of_short_levels(const struct pb_parameters *parameters, doubl
 
 /*
  * Does a pass over the reference take what its hits do? Not where some loads of it miss, or the
- * cache before answers some: longer passes have other shares of these.
+ * cache before answers some, so that no kind of hit prevails or a faster one does: longer passes
+ * have other shares of these.
  */
 static bool are_passes_hits(const struct cache *cache)
 {
     const struct pb_latency_estimate *hit = &cache->hit;
     bool has_faster = hit->modes > 1 && hit->mode_cycles[0] < hit->cycles.low;
 
-    return pb_level_reference_fits(&cache->level) && (hit->passes_agree || !has_faster);
+    return pb_level_reference_fits(&cache->level) && hit->rule != PB_LATENCY_MEAN &&
+           (hit->passes_agree || !has_faster);
 }
 
 /* Turns a recorded point into one of the sweep; false when it says nothing. */

@@ -12,6 +12,7 @@
 #include "analysis/infer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/cache/onset.h"
@@ -103,6 +104,15 @@ static void include_in_misses(const struct pb_case *at)
                            "as loads took that were looked at for a second cache");
 }
 
+/* Does no chase miss, up to the largest that was recorded? */
+static bool do_all_fit(const struct pb_parameter *size, uint64_t largest)
+{
+    char reason[PB_TEXT_LENGTH];
+
+    snprintf(reason, sizeof(reason), PB_ONSET_ALL_FIT, (unsigned long long)largest);
+    return size->kind == PB_VALUE_NONE && strcmp(size->reason, reason) == 0;
+}
+
 enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *err)
 {
     uint64_t largest = largest_chase(&at->recordings[0].series);
@@ -118,8 +128,7 @@ enum pb_status pb_infer_constant15(const struct pb_case *at, struct pb_error *er
         return PB_OK;
     }
     size = pb_case_answer(at, "size_bytes");
-    if (size->kind == PB_VALUE_NONE &&
-        strncmp(size->reason, PB_ONSET_ALL_FIT, strlen(PB_ONSET_ALL_FIT)) == 0 &&
+    if (do_all_fit(size, largest) &&
         pb_case_answer(at, "latency_cycles")->kind == PB_VALUE_NUMBER && largest > 0 &&
         largest >= at->info->constant_bytes) {
         pb_parameter_set_none(size,

@@ -377,8 +377,7 @@ enum pb_status pb_onset_find(const struct pb_sweep_point *points, size_t count,
                        "sweep too small: already the smallest footprint, %llu bytes, has misses",
                        (unsigned long long)points[0].footprint_bytes);
     if (cut == count)
-        return pb_fail(err, PB_NOT_FOUND,
-                       PB_ONSET_ALL_FIT " up to the largest footprint, %llu bytes",
+        return pb_fail(err, PB_NOT_FOUND, PB_ONSET_ALL_FIT,
                        (unsigned long long)points[count - 1].footprint_bytes);
     onset.fits_bytes = points[cut - 1].footprint_bytes;
     onset.overflow_bytes = points[cut].footprint_bytes;

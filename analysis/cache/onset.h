@@ -15,8 +15,8 @@
 #include "analysis/cache/sweep.h"
 #include "core/error.h"
 
-/* How the reason begins that no footprint overflows. */
-#define PB_ONSET_ALL_FIT "sweep too small: no misses"
+/* The reason that no footprint overflows, up to the largest one, an unsigned long long. */
+#define PB_ONSET_ALL_FIT "sweep too small: no misses up to the largest footprint, %llu bytes"
 
 struct pb_onset {
     uint64_t fits_bytes;              /* the largest footprint without misses */
