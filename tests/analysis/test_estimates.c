@@ -92,7 +92,7 @@ static void fill_strides(struct pb_bank_stride *strides, uint32_t banks, uint32_
 {
     for (uint64_t i = 0; i <= 64; i++)
         strides[i] =
-            (struct pb_bank_stride){i, 20 + 10 * pb_banks_ways(banks, bank_bytes, 32, i), 0};
+            (struct pb_bank_stride){i, 20 + 10 * pb_banks_ways(banks, bank_bytes, 32, i), 0, 0};
 }
 
 static void test_banks_fit__distinguishes_shapes(void **state)
@@ -138,7 +138,7 @@ static void test_banks_fit__rows_may_be_served_together(void **state)
             uint32_t ways = pb_banks_ways(32, 4, 32, k);
 
             ways = ways < limits[i][0] ? limits[i][0] : ways > limits[i][1] ? limits[i][1] : ways;
-            strides[k] = (struct pb_bank_stride){k, 20 + 10 * ways, 0};
+            strides[k] = (struct pb_bank_stride){k, 20 + 10 * ways, 0, 0};
         }
         assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, NULL), PB_OK);
         assert_true(is_alike(&banks, 32, 4));
@@ -158,7 +158,7 @@ static void test_banks_fit__noise_widens_the_range(void **state)
         double ways = pb_banks_ways(32, 4, 32, i);
 
         chance = chance * 1664525 + 1013904223;
-        strides[i] = (struct pb_bank_stride){i, 46 + ways + (chance >> 16) % 9 - 4.0, 4};
+        strides[i] = (struct pb_bank_stride){i, 46 + ways + (chance >> 16) % 9 - 4.0, 4, 0};
     }
     assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, NULL), PB_OK);
     assert_true(banks.alike_count > 1);
@@ -177,7 +177,7 @@ static void test_banks_fit__noise_alone_is_not_found(void **state)
     (void)state;
     for (uint64_t i = 0; i <= 64; i++) {
         chance = chance * 1664525 + 1013904223;
-        strides[i] = (struct pb_bank_stride){i, 50 + (chance >> 16) % 9 - 4.0, 4};
+        strides[i] = (struct pb_bank_stride){i, 50 + (chance >> 16) % 9 - 4.0, 4, 0};
     }
     strides[20].cycles += 20;
     assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, &err), PB_NOT_FOUND);
@@ -192,7 +192,7 @@ static void test_banks_fit__powers_of_two_alone_leave_rivals(void **state)
 
     (void)state;
     for (size_t i = 0; i < 6; i++)
-        strides[i] = (struct pb_bank_stride){words[i], 20.0 + 10.0 * (double)words[i], 0};
+        strides[i] = (struct pb_bank_stride){words[i], 20.0 + 10.0 * (double)words[i], 0, 0};
     assert_int_equal(pb_banks_fit(strides, 6, 32, &banks, NULL), PB_OK);
     assert_int_equal(banks.alike[0].banks, 32); /* one for every lane */
     assert_int_equal(banks.alike[0].bank_bytes, 4);
@@ -207,7 +207,7 @@ static void test_banks_fit__no_conflict_is_not_found(void **state)
 
     (void)state;
     for (uint64_t i = 0; i <= 64; i++)
-        strides[i] = (struct pb_bank_stride){i, 30, 0};
+        strides[i] = (struct pb_bank_stride){i, 30, 0, 0};
     assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, &err), PB_NOT_FOUND);
     assert_string_equal(err.message,
                         "not observable: none of 65 strides takes longer than another");
