@@ -257,8 +257,11 @@ enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
 {
     static const char *const traffics[TRAFFICS] = {"l2", "dram"};
     struct pb_parameter *per_warp = pb_case_answer(at, "outstanding_per_warp");
+    struct pb_parameter *per_sm = pb_case_answer(at, "outstanding_per_sm");
     struct finding findings[TRAFFICS];
     struct pb_bursts bursts[TRAFFICS];
+    bool is_unexplained; /* a warp's limit, without which an SM's shows by both kinds or not at all
+                          */
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < TRAFFICS && status == PB_OK; i++)
@@ -268,13 +271,13 @@ enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
     if (status != PB_OK)
         return status;
     state(per_warp, &findings[0], &findings[1]);
-    if (per_warp->kind == PB_VALUE_NONE && !findings[0].is_absent && !findings[1].is_absent) {
-        pb_parameter_set_none(pb_case_answer(at, "outstanding_per_sm"),
-                              "depends on mshr.outstanding_per_warp: %s", per_warp->reason);
-        return PB_OK;
-    }
+    is_unexplained =
+        per_warp->kind == PB_VALUE_NONE && !findings[0].is_absent && !findings[1].is_absent;
     status = find_limits(bursts, true, per_warp_of(per_warp), findings, err);
-    if (status == PB_OK)
-        state(pb_case_answer(at, "outstanding_per_sm"), &findings[0], &findings[1]);
-    return status;
+    if (status != PB_OK)
+        return status;
+    state(per_sm, &findings[0], &findings[1]);
+    if (is_unexplained && findings[0].is_seen != findings[1].is_seen)
+        pb_parameter_set_none(per_sm, "depends on mshr.outstanding_per_warp: %s", per_warp->reason);
+    return PB_OK;
 }
