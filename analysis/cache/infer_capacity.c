@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cache/geometry.h"
 #include "analysis/cache/level.h"
 #include "analysis/cache/onset.h"
 #include "analysis/constants.h"
@@ -622,7 +623,9 @@ static enum pb_status bound_by_sure_misses(const struct pb_case *at, double hit_
     struct pb_parameter *size = pb_case_answer(at, "size_bytes");
     struct pb_parameter *miss = pb_case_answer(at, "miss_latency_cycles");
     static const char why[] = "less where faster loads, which may have missed the TLB, missed L2";
-    double low = (double)edge->onset.least_bytes, fastest = cache->level.classes.miss.low;
+    double stride = fmax((double)edge->onset.stride_bytes, PB_SECTOR_MIN);
+    double low = (double)edge->onset.least_bytes * PB_SECTOR_MIN / stride; /* of short lines */
+    double fastest = cache->level.classes.miss.low;
     struct edge sure;
     enum pb_status status;
 
