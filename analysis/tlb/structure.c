@@ -135,9 +135,8 @@ bool pb_tlb_is_cache(const struct pb_tlb_evidence *evidence,
     static const uint64_t page_bytes = (uint64_t)2 << 20;
 
     return pb_tlb_is_cache_step(evidence, penalty_cycles) &&
-           structure->coverage_bytes <= page_bytes &&
-           (evidence->may_conflict ||
-            pb_tlb_entry_count(structure) >= (double)evidence->fits_pages);
+           (pb_tlb_entry_count(structure) >= (double)evidence->fits_pages ||
+            (evidence->may_conflict && structure->coverage_bytes <= page_bytes));
 }
 
 /* By its parities, see pb_parities_make(). */
