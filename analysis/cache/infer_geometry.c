@@ -749,9 +749,20 @@ static uint64_t stride_of_sweep(const struct pb_recording *capacity)
     return stride;
 }
 
+/* Do any whole passes go over more than fits? */
+static bool has_overflowing(const struct scene *scene)
+{
+    for (size_t i = 0; i < scene->chases.count; i++)
+        if (scene->chases.items[i].kind == PB_CHASE_SWEEP &&
+            scene->chases.items[i].array_bytes > scene->hints.fits_bytes)
+            return true;
+    return false;
+}
+
 /*
  * Where no index is known: are whole passes as the likeliest equal sets have them, line number
- * modulo their count, of as many bytes as fit? Then no set holds more. *equal_out
+ * modulo their count, of as many bytes as fit? Then no set holds more. Passes over no more than
+ * that say nothing of it. *equal_out
  */
 static enum pb_status try_equal(const struct scene *scene, const struct pb_estimate *line,
                                 bool *equal_out, struct pb_error *err)
@@ -759,11 +770,10 @@ static enum pb_status try_equal(const struct scene *scene, const struct pb_estim
     struct pb_geometry equal = {.index = PB_INDEX_MODULO, .line_bytes = PB_SECTOR_MIN};
     double best = -INFINITY;
 
-    *equal_out =
-        scene->chases.of_kind[PB_CHASE_SWEEP] == 0 || scene->hints.fits_bytes > EQUAL_MAX_BYTES;
+    *equal_out = scene->hints.fits_bytes > EQUAL_MAX_BYTES;
     for (size_t i = 0; i < scene->chases.count; i++) /* each piece is another run */
         *equal_out |= scene->chases.items[i].in_pieces;
-    if (*equal_out)
+    if (*equal_out || !has_overflowing(scene))
         return PB_OK;
     for (; equal.line_bytes <= PB_LINE_MAX; equal.line_bytes *= 2) {
         uint64_t lines = scene->hints.fits_bytes / equal.line_bytes;
