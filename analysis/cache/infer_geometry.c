@@ -923,6 +923,33 @@ static enum pb_status read_scene(const struct pb_case *at, struct scene *scene,
     return status;
 }
 
+/*
+ * Does what cold passes show to be fetched ahead hide misses in steady ones, too? Not where many of
+ * their misses lie so close behind another one that it would have brought them in.
+ */
+static bool hides_misses(const struct scene *scene)
+{
+    uint64_t ahead = scene->fetch.sector_bytes + scene->fetch.prefetch_bytes;
+    size_t misses = 0, close = 0;
+
+    for (size_t i = 0; i < scene->chases.count; i++) {
+        const struct pb_cache_chase *chase = &scene->chases.items[i];
+        uint64_t behind = UINT64_MAX;
+
+        for (size_t k = 0; chase->kind == PB_CHASE_SWEEP && k < chase->count; k++) {
+            uint64_t offset = chase->offset_bytes[k];
+
+            if (chase->seen[k] != PB_OBSERVED_MISS)
+                continue;
+            misses++;
+            close += offset > behind && offset - behind < ahead &&
+                     offset - behind >= scene->fetch.sector_bytes;
+            behind = offset;
+        }
+    }
+    return !((double)close > fmax(PB_FEW, (1.0 - PB_MOST) * (double)misses));
+}
+
 static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
                                  struct pb_error *err)
 {
@@ -934,8 +961,11 @@ static enum pb_status infer_from(const struct pb_case *at, struct scene *scene,
     state_fetch(at, &scene->fetch);
     if (2 * scene->fetch.agreeing > scene->fetch.predicted) /* most predicted misses came */
         scene->hints.sector_bytes = scene->fetch.sector_bytes;
-    scene->hints.prefetch_bytes = scene->fetch.prefetch_bytes;
-    scene->hints.hiding_bytes = scene->fetch.has_end ? scene->fetch.prefetch_bytes : UINT64_MAX / 2;
+    if (scene->fetch.prefetch_bytes > 0 && hides_misses(scene)) {
+        scene->hints.prefetch_bytes = scene->fetch.prefetch_bytes;
+        scene->hints.hiding_bytes =
+            scene->fetch.has_end ? scene->fetch.prefetch_bytes : UINT64_MAX / 2;
+    }
     if (size != NULL && size->kind == PB_VALUE_NUMBER) {
         scene->hints.fits_bytes = (uint64_t)size->numbers[0].value;
         scene->hints.fits_least = (uint64_t)size->numbers[0].low;
