@@ -72,36 +72,56 @@ struct fit {
     double cost; /* minus the log likelihood */
 };
 
+/* Strides with `wanted` ways, if these take so many cycles and fewer ways at least `before`. */
+static struct fit fit_ways(const struct pb_bank_stride *strides, const uint32_t *ways, size_t count,
+                           uint32_t wanted, double cycles, double before)
+{
+    struct fit fit = {0, 0.0};
+
+    for (size_t i = 0; i < count; i++) {
+        double within = tolerance(&strides[i]), off = strides[i].cycles - cycles;
+        bool is_explained = fabs(off) <= within && cycles > before - within;
+
+        if (ways[i] != wanted)
+            continue;
+        fit.explained += is_explained;
+        fit.cost += is_explained ? 2.0 * pow(off / within, 2.0) : worst_cost;
+    }
+    return fit;
+}
+
 /*
  * Strides take the time of their ways, where more ways take no less than fewer: a bank may serve
- * several rows at once, or all of them after so many. Every number of ways costs something: a shape
- * that distinguishes more of them fits noise better.
+ * several rows at once, or all of them after so many. Every number of ways costs something, since a
+ * shape that distinguishes more of them fits noise better, but for conflicts that take what those
+ * of fewer ways do.
  */
 static struct fit fit_shape(const struct pb_bank_stride *strides, const uint32_t *ways,
                             size_t count, uint32_t lanes, double *scratch)
 {
-    double before = -INFINITY;
+    double before = -INFINITY,
+           last = NAN;        /* of fewer ways: the most, and what the last ones took */
+    bool is_conflict = false; /* that these were, and no rows served at once */
     struct fit fit = {0, 0.0};
 
     for (uint32_t n = 1; n <= lanes; n++) {
         double median = median_of_ways(strides, ways, count, n, scratch);
+        struct fit own, same;
 
         if (isnan(median))
             continue;
-        fit.cost += ways_cost;
-        for (size_t i = 0; i < count; i++) {
-            double within;
-            bool is_explained;
-
-            if (ways[i] != n)
-                continue;
-            within = tolerance(&strides[i]);
-            is_explained = fabs(strides[i].cycles - median) <= within && median > before - within;
-            fit.explained += is_explained;
-            fit.cost +=
-                is_explained ? 2.0 * pow((strides[i].cycles - median) / within, 2.0) : worst_cost;
+        own = fit_ways(strides, ways, count, n, median, before);
+        own.cost += ways_cost;
+        same = fit_ways(strides, ways, count, n, last, before);
+        if (!(same.cost <= own.cost)) {
+            is_conflict = !isnan(last);
+            last = median;
+        } else if (is_conflict) {
+            own = same;
         }
-        before = fmax(before, median);
+        fit.explained += own.explained;
+        fit.cost += own.cost;
+        before = fmax(before, last);
     }
     return fit;
 }
