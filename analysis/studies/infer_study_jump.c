@@ -23,10 +23,12 @@
 enum { STRIDES_MAX = 32, LEVELS_MAX = 8, PAIRS_MIN = 4, PIECES_MAX = 20 };
 
 /*
- * Two sizes of jump end in different levels when this share of the one's latencies lies above the
- * other's, and the medians are this far apart.
+ * Two sizes of jump end in different levels when the medians are this far apart, and such shares of
+ * the slower one's latencies lie above the middle between them, and of the faster one's below:
+ * noise delays some of these, and hurries none.
  */
-static const double clear_share = 0.9, least_gap_share = 0.05, least_gap_cycles = 3.0;
+static const double clear_share = 0.9, most_share = 0.75;
+static const double least_gap_share = 0.05, least_gap_cycles = 3.0;
 
 /* All small jumps of one size. */
 struct jumps {
@@ -92,14 +94,22 @@ static double median_of(const struct jumps *jumps)
     return pb_quantile(jumps->sorted.values, jumps->sorted.count, 0.5);
 }
 
+static double share_below(const struct jumps *jumps, double cycles)
+{
+    size_t from, end;
+
+    pb_sorted_range(jumps->sorted.values, jumps->sorted.count, -INFINITY, cycles, &from, &end);
+    return (double)(end - from) / (double)jumps->sorted.count;
+}
+
 /* Jumps of these sizes end in different levels: `later` in the slower one. */
 static bool is_slower(const struct jumps *jumps, const struct jumps *later)
 {
     double before = median_of(jumps), gap = median_of(later) - before;
 
     return gap >= fmax(least_gap_cycles, least_gap_share * before) &&
-           pb_probability_less(jumps->sorted.values, jumps->sorted.count, later->sorted.values,
-                               later->sorted.count) >= clear_share;
+           share_below(jumps, before + gap / 2.0) >= most_share &&
+           share_below(later, before + gap / 2.0) <= 1.0 - clear_share;
 }
 
 /* The chase over all sizes: where it steps up, and how surely. */
