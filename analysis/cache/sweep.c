@@ -152,18 +152,17 @@ static double trace_overflows(const struct pb_sweep_point *point,
 }
 
 /*
- * How much slower a pass is than one that fits, in which as many loads are outliers as in traces:
- * more of them than the reference may have by chance slow it.
+ * How much slower a pass is than one that fits, in which as many loads are outliers as in traces.
+ * Where the reference has outliers, too, it was timed with them.
  */
 static double excess_of(const struct pb_sweep_point *point, const struct pb_sweep_model *model,
                         double rate)
 {
     const struct pb_tally *known = &model->background;
-    double misses = (double)known->misses + 0.5;
-    double before = (misses + PB_SIGMAS * sqrt(misses)) / ((double)known->accesses + 1.0);
+    double before = ((double)known->misses + 0.5) / ((double)known->accesses + 1.0);
+    double more = known->misses < PB_FEW ? fmax(0.0, rate - before) : 0.0;
 
-    return point->pass_cycles - model->pass_cycles -
-           fmax(0.0, rate - before) * model->miss_penalty_cycles;
+    return point->pass_cycles - model->pass_cycles - more * model->miss_penalty_cycles;
 }
 
 static double pass_fits(const struct pb_sweep_point *point, const struct pb_sweep_model *model,

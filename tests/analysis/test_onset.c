@@ -229,6 +229,29 @@ static void test_onset__outliers_below_the_knee_are_no_misses(void **state)
     assert_int_equal(onset.fits_bytes, 17000 * LINE);
 }
 
+/* Outliers as long as a miss leave nothing between hits and misses, but the reference has some. */
+static void test_onset__outliers_of_the_reference_are_expected(void **state)
+{
+    static const size_t misses[] = {43, 40, 52, 36, 45, 41, 39, 50, 47, 38, 44, 35};
+    struct pb_onset onset;
+    struct sweep sweep;
+
+    (void)state;
+    begin(&sweep);
+    sweep.model.background = (struct pb_tally){1024, 1017, 7};
+    sweep.model.outlier_rate = 0.0;
+    for (uint64_t lines = 64; lines <= 4096; lines *= 2)
+        add_pass(&sweep, lines, 0.0);
+    for (size_t i = 0; i < sizeof(misses) / sizeof(misses[0]); i++)
+        add_trace(&sweep, 3600 + 40 * i, misses[i]);
+    for (uint64_t more = 1; more <= 256; more *= 2)
+        add_pass(&sweep, 4096 + more, 0.004 * (double)more);
+    add_pass(&sweep, 8192, 1.0);
+    assert_int_equal(find(&sweep, &onset, NULL), PB_OK);
+    assert_int_equal(onset.fits_bytes, 4096 * LINE);
+    assert_true(onset.posterior > 0.5);
+}
+
 static void test_onset__passes_alone_give_the_step(void **state)
 {
     struct pb_onset onset;
@@ -434,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_onset__bursts_do_not_move_it),
         cmocka_unit_test(test_onset__a_disturbed_point_does_not_move_it),
         cmocka_unit_test(test_onset__outliers_below_the_knee_are_no_misses),
+        cmocka_unit_test(test_onset__outliers_of_the_reference_are_expected),
         cmocka_unit_test(test_onset__passes_alone_give_the_step),
         cmocka_unit_test(test_onset__hashed_sets_overflow_softly),
         cmocka_unit_test(test_onset__alike_traces_at_the_edge_are_no_plateau),
