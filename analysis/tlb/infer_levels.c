@@ -847,6 +847,14 @@ static void state_none(const struct pb_case *at, size_t i, const char *reason)
     pb_parameter_set_none(answer(at, i, "index_masks"), "%s", reason);
 }
 
+static void state_unresolved(const struct pb_case *at, size_t i, uint64_t bits)
+{
+    pb_parameter_set_none(answer(at, i, "index_masks"),
+                          "too few conflicts: address bits %#llx of the index change only together "
+                          "with others at this run's array address",
+                          (unsigned long long)bits);
+}
+
 static void state_index(const struct pb_case *at, size_t i, const struct level *level)
 {
     const struct pb_tlb_structure *best = &level->best;
@@ -878,6 +886,9 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
                                   "not applicable: the entry's number modulo %zu, which is no "
                                   "power of two, has no masks",
                                   best->set_count);
+        else if (best->resolved != 0 && ((best->set_count - 1) & ~best->resolved) != 0)
+            state_unresolved(at, i,
+                             ((best->set_count - 1) & ~best->resolved) * best->coverage_bytes);
         else
             pb_parameter_set_masks(answer(at, i, "index_masks"), masks, count,
                                    level->sets_confidence,
@@ -895,12 +906,7 @@ static void state_index(const struct pb_case *at, size_t i, const struct level *
                                    "other basis of the same space is the same index",
                                    (unsigned long long)(best->resolved * best->coverage_bytes));
         else
-            pb_parameter_set_none(
-                answer(at, i, "index_masks"),
-                "too few conflicts: address bits %#llx of the index change only together with "
-                "others at "
-                "this run's array address",
-                (unsigned long long)((all & ~best->resolved) * best->coverage_bytes));
+            state_unresolved(at, i, (all & ~best->resolved) * best->coverage_bytes);
         if ((all & ~best->resolved) == 0 || !is_modulo)
             pb_parameter_set_word(answer(at, i, "index_kind"), is_modulo ? "modulo" : "xor",
                                   level->sets_confidence,
