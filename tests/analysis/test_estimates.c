@@ -166,6 +166,26 @@ static void test_banks_fit__noise_widens_the_range(void **state)
     assert_int_equal(banks.alike[0].banks, 32);
 }
 
+/* 32 banks whose conflicts take one time, of however many ways, and noise of a few cycles. */
+static void test_banks_fit__conflicts_of_one_cost_leave_the_number_open(void **state)
+{
+    struct pb_bank_stride strides[65];
+    struct pb_banks banks;
+    uint32_t chance = 7;
+
+    (void)state;
+    for (uint64_t i = 0; i <= 64; i++) {
+        double cycles = pb_banks_ways(32, 4, 32, i) > 1 ? 49 : 22;
+
+        chance = chance * 1664525 + 1013904223;
+        strides[i] = (struct pb_bank_stride){i, cycles + (chance >> 16) % 3 / 2.0, 1, 0};
+    }
+    assert_int_equal(pb_banks_fit(strides, 65, 32, &banks, NULL), PB_OK);
+    assert_true(is_alike(&banks, 2, 4));
+    assert_true(is_alike(&banks, 32, 4));
+    assert_int_equal(banks.alike[0].banks, 32);
+}
+
 /* Noise alone, of which one stride seems slow: no number of banks predicts that. */
 static void test_banks_fit__noise_alone_is_not_found(void **state)
 {
@@ -267,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_banks_fit__distinguishes_shapes),
         cmocka_unit_test(test_banks_fit__rows_may_be_served_together),
         cmocka_unit_test(test_banks_fit__noise_widens_the_range),
+        cmocka_unit_test(test_banks_fit__conflicts_of_one_cost_leave_the_number_open),
         cmocka_unit_test(test_banks_fit__noise_alone_is_not_found),
         cmocka_unit_test(test_banks_fit__powers_of_two_alone_leave_rivals),
         cmocka_unit_test(test_banks_fit__no_conflict_is_not_found),

@@ -222,12 +222,11 @@ static void test_study__axes_of_another_test_are_refused(void **state)
     device_clear(&device);
 }
 
-/* Load pairs whose small jumps take `near` cycles below `line` bytes, else as long as the large
- * ones.
+/* Load pairs whose small jumps take 30 cycles below `line` bytes, else as long as the large ones.
  */
-static void record_jumps(struct device *device, const char *test, uint64_t line)
+static void record_jumps(struct device *device, const char *test, uint64_t line,
+                         struct synthetic_noise noise)
 {
-    struct synthetic_noise noise = {14, 3, 1e-2, 300, 11};
     struct pb_recording *recording = device_record(device, test);
 
     for (uint64_t bytes = 8; bytes <= 1024; bytes *= 2) {
@@ -249,12 +248,17 @@ static void test_jump__noise_hides_no_line(void **state)
     struct device device = {0};
 
     (void)state;
-    record_jumps(&device, "jump_global", 128);
-    record_jumps(&device, "jump_texture", 8);
+    record_jumps(&device, "jump_global", 128, (struct synthetic_noise){14, 3, 1e-2, 300, 11});
+    record_jumps(&device, "jump_constant", 32, (struct synthetic_noise){14, 3, 0.2, 3000, 11});
+    record_jumps(&device, "jump_texture", 8, (struct synthetic_noise){14, 3, 1e-2, 300, 11});
     device_infer(&device);
     assert_float_equal(device_parameter(&device, "l1", "stride_knee_bytes")->numbers[0].value, 128,
                        0);
     assert_int_equal(device_parameter(&device, "l1", "stride_knee_bytes")->number_count, 1);
+    assert_float_equal(
+        device_parameter(&device, "constant_l1", "stride_knee_bytes")->numbers[0].value, 32, 0);
+    assert_int_equal(device_parameter(&device, "constant_l1", "stride_knee_bytes")->number_count,
+                     1);
     assert_none(&device, "texture", "stride_knee_bytes", "bytes all take");
     device_clear(&device);
 }
