@@ -403,6 +403,16 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  * 9903469, 40000281 the same, where no cold pass shows how far ahead lines are fetched
  * 90000179          a third cache close behind L2, on a device without TLBs
  * 22000299          unequal sets, the misses of which lines fetched ahead hide
+ * 41000221          spikes as long as a miss, which the reference has as well
+ * 41000198          the same, in traces that say how many misses a pass must have
+ * 90000205          passes beyond the edge among those that were to fit
+ * 20005265          lines fetched ahead in first walks, whose steady misses were left out
+ * 50000273          a third cache, as fast as hits that lack their translation
+ * 41000222          passes that the first of two constant caches answers in part
+ * 41000173          an SM's limit of outstanding loads where a warp's is unexplained
+ * 41000212          costs of conflicts beside noise, of which two to eight ways cost nothing
+ * 9903621, 41000218 one delay in a run that is too short for it
+ * 20005271          a level that nothing explains, less what a miss of L2 takes
  * 90000146, 90000151 a level of a few cycles, within the noise, that answers no load
  * 9901323           four sets of 105, which two are as likely as, found as one
  *
@@ -582,6 +592,17 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {40000281, {"l2."}},
         {90000179, {"l2.miss_latency_cycles"}},
         {22000299, {"l1."}},
+        {41000221, {"l2."}},
+        {90000205, {"l2."}},
+        {41000198, {"texture."}},
+        {20005265, {"l2."}},
+        {50000273, {"l2.miss_latency_cycles"}},
+        {41000222, {"constant_l15."}},
+        {41000173, {"mshr."}},
+        {41000212, {"shared."}},
+        {9903621, {"bulk_copy."}},
+        {41000218, {"atomic."}},
+        {20005271, {"tlb_l3."}},
         {90000146, {"tlb_l1."}},
         {90000151, {"tlb_l1."}},
         {9901323, {"tlb_l3."}},
