@@ -140,6 +140,7 @@ const struct pb_inference pb_inferences[] = {
      pb_infer_throughput},
     {"l1", {"prefetch"}, {{"prefetch_bytes", "byte"}}, pb_infer_prefetch},
     {"l2", {"prefetch"}, {{"prefetch_bytes", "byte"}}, pb_infer_prefetch},
+    {"l2", {"l2_capacity"}, {{NULL, NULL}}, pb_infer_l2_passes},
     {"l1", {"classic_saavedra"}, SAAVEDRA_ANSWERS, pb_infer_saavedra},
     {"l1", {"classic_wong"}, WONG_ANSWERS, pb_infer_wong},
     {"texture", {"classic_saavedra"}, SAAVEDRA_ANSWERS, pb_infer_saavedra},

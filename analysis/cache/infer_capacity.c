@@ -774,37 +774,6 @@ static double find_slowest_hit(const struct pb_cache_level *level)
     return slowest;
 }
 
-/*
- * Where a pass misses all of what fits in no set, it is slower than the reference by as many misses
- * as it fetches units: no miss takes longer than that, and what answers them may be another cache
- * than what answers cold loads.
- */
-static void widen_by_passes(const struct pb_case *at, const struct cache *cache)
-{
-    static const struct pb_pick passes = {"global_cg", "timed", NULL},
-                                fitting = {"global_cg", "timed", "reference"};
-    struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
-    double full = pb_parameters_number(at->parameters, "l2", "full_miss_bytes");
-    double fetch = pb_parameters_number(at->parameters, "l2", "fetch_bytes"), miss = INFINITY;
-    size_t at_reference = 0;
-    const struct pb_point *reference = pb_point_next(cache->level.series, &fitting, &at_reference);
-    const struct pb_point *point;
-
-    if (reference == NULL || answer->kind != PB_VALUE_NUMBER)
-        return;
-    for (size_t i = 0; (point = pb_point_next(cache->level.series, &passes, &i)) != NULL;) {
-        double share = fmin(1.0, (double)point->stride_bytes / fetch);
-        double slower = pb_point_average(point) - pb_point_average(reference);
-
-        if (is_sweep_point(point, passes.path) && (double)point->footprint_bytes >= full)
-            miss = fmin(miss, cache->hit.cycles.value + slower / share);
-    }
-    if (miss > cache->hit.cycles.high &&
-        miss < (1.0 - PB_NEXT_LEVEL_ALIKE) * answer->numbers[0].low)
-        pb_parameter_widen(answer, miss, answer->numbers[0].high,
-                           "less by passes of which all misses");
-}
-
 enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error *err)
 {
     const struct pb_parameter *dram = pb_parameters_find(at->parameters, "dram", "latency_cycles");
@@ -827,8 +796,38 @@ enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error 
         status = classes->miss.low <= hit_most
                      ? bound_by_sure_misses(at, hit_most, &cache, &edge, err)
                      : state_next_level(at, &cache, &edge, err);
-        widen_by_passes(at, &cache);
     }
     pb_level_clear(&cache.level);
     return status == PB_NOT_FOUND ? PB_OK : status;
+}
+
+/* ---- L2's passes, once what is fetched ahead is known ---- */
+
+enum pb_status pb_infer_l2_passes(const struct pb_case *at, struct pb_error *err)
+{
+    static const struct pb_pick passes = {"global_cg", "timed", NULL},
+                                fitting = {"global_cg", "timed", "reference"};
+    const struct pb_series *series = &at->recordings[0].series;
+    struct pb_parameter *answer = pb_case_answer(at, "miss_latency_cycles");
+    double full = pb_parameters_number(at->parameters, "l2", "full_miss_bytes");
+    double fetch = pb_parameters_number(at->parameters, "l2", "fetch_bytes");
+    double ahead = pb_parameters_number(at->parameters, "l2", "prefetch_bytes");
+    double hit = pb_parameters_number(at->parameters, "l2", "latency_cycles"), miss = INFINITY;
+    size_t first = 0;
+    const struct pb_point *reference = pb_point_next(series, &fitting, &first), *point;
+
+    (void)err;
+    if (reference == NULL || answer == NULL || answer->kind != PB_VALUE_NUMBER || ahead != 0.0)
+        return PB_OK;
+    for (size_t i = 0; (point = pb_point_next(series, &passes, &i)) != NULL;) {
+        double share = fmin(1.0, (double)point->stride_bytes / fetch);
+        double slower = pb_point_average(point) - pb_point_average(reference);
+
+        if (is_sweep_point(point, passes.path) && (double)point->footprint_bytes >= full)
+            miss = fmin(miss, hit + slower / share);
+    }
+    if (miss > hit && miss < (1.0 - PB_NEXT_LEVEL_ALIKE) * answer->numbers[0].low)
+        pb_parameter_widen(answer, miss, answer->numbers[0].high,
+                           "less by passes of which all misses");
+    return PB_OK;
 }
