@@ -28,7 +28,7 @@ static const double explained_share = 0.9;
 /* The second best number errs by at least so many cycles more, and by this part of the error. */
 static const double least_margin_cycles = 8.0, margin_share = 0.1;
 
-/* By what part a latency may be off, as where it is a mean over near and far lines. */
+/* By what part a latency may be off at least, as where it is a mean over near and far lines. */
 static const double latency_share = 0.02;
 
 /* Of the loads that a latency has room for, by a cost of issuing that jitter makes inexact. */
@@ -214,17 +214,34 @@ static enum pb_status find_limits(const struct pb_bursts bursts[TRAFFICS], bool 
     return PB_OK;
 }
 
+/* By what part the latencies of L2 and DRAM may be off. */
+static double latency_share_of(const struct pb_parameters *parameters)
+{
+    static const char *const memories[] = {"l2", "dram"};
+    double share = latency_share;
+
+    for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++) {
+        const struct pb_parameter *latency =
+            pb_parameters_find(parameters, memories[i], "latency_cycles");
+
+        if (latency != NULL && latency->kind == PB_VALUE_NUMBER)
+            share = fmax(share, (latency->numbers[0].high - latency->numbers[0].low) /
+                                    latency->numbers[0].value);
+    }
+    return share;
+}
+
 /*
  * Two kinds of traffic that both show a limit must show the same one. By one kind alone it is open
  * by a load, or by as large a part as the latency may be off: one that is too long shows more.
  */
 static void state(struct pb_parameter *answer, const struct finding *near,
-                  const struct finding *far)
+                  const struct finding *far, double share)
 {
     const struct finding *seen = near->is_seen ? near : far;
     struct pb_votes votes = {0, 0};
     bool is_confirmed = near->is_seen && far->is_seen;
-    double limit = seen->limit, open = is_confirmed ? 0.0 : ceil(latency_share * limit);
+    double limit = seen->limit, open = is_confirmed ? 0.0 : ceil(share * limit);
 
     if (!seen->is_seen) {
         pb_parameter_set_none(answer, "unexplained: loads from L2: %s; from DRAM: %s", near->reason,
@@ -258,6 +275,7 @@ enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
     static const char *const traffics[TRAFFICS] = {"l2", "dram"};
     struct pb_parameter *per_warp = pb_case_answer(at, "outstanding_per_warp");
     struct pb_parameter *per_sm = pb_case_answer(at, "outstanding_per_sm");
+    double share = latency_share_of(at->parameters);
     struct finding findings[TRAFFICS];
     struct pb_bursts bursts[TRAFFICS];
     bool is_unexplained; /* a warp's limit, without which an SM's shows by both kinds or not at all
@@ -270,13 +288,13 @@ enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
         status = find_limits(bursts, false, 0, findings, err);
     if (status != PB_OK)
         return status;
-    state(per_warp, &findings[0], &findings[1]);
+    state(per_warp, &findings[0], &findings[1], share);
     is_unexplained =
         per_warp->kind == PB_VALUE_NONE && !findings[0].is_absent && !findings[1].is_absent;
     status = find_limits(bursts, true, per_warp_of(per_warp), findings, err);
     if (status != PB_OK)
         return status;
-    state(per_sm, &findings[0], &findings[1]);
+    state(per_sm, &findings[0], &findings[1], share);
     if (is_unexplained && findings[0].is_seen != findings[1].is_seen)
         pb_parameter_set_none(per_sm, "depends on mshr.outstanding_per_warp: %s", per_warp->reason);
     return PB_OK;
