@@ -403,10 +403,12 @@ static void constant_caches(struct device *device)
 
 /*
  * Unless it is known that the device has no second constant cache, one may answer misses in the
- * first sooner than those that were seen.
+ * first sooner than those that were seen, and what these bring in may be its line.
  */
 static void unseen_constant_cache(struct device *device)
 {
+    static const char *const fetched[] = {"sector_bytes", "fetch_bytes"};
+    static const double least = 32.0; /* bytes that any cache is known to fetch */
     const struct pb_parameter *second =
         pb_parameters_find(device->parameters, "constant_l15", "latency_cycles");
     struct pb_parameter *miss = stated(device, "constant_l1", "miss_latency_cycles");
@@ -416,6 +418,12 @@ static void unseen_constant_cache(struct device *device)
         return;
     widen(device, miss, number(device, "constant_l1", "latency_cycles"),
           "a second constant cache may answer sooner");
+    for (size_t i = 0; i < sizeof(fetched) / sizeof(fetched[0]); i++) {
+        struct pb_parameter *bytes = stated(device, "constant_l1", fetched[i]);
+
+        if (bytes != NULL && bytes->numbers[0].low > least)
+            widen(device, bytes, least, "it may be the line of a second constant cache");
+    }
 }
 
 /*

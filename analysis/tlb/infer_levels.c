@@ -957,14 +957,18 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                         uint64_t least_bytes)
 {
     double coverage = level->coverage.value, confidence = level->confidence;
-    static const double largest_page = (double)((uint64_t)2 << 20);
+    static const double largest_page = (double)((uint64_t)2 << 20), smallest_page = 4096.0;
     static const char no_policy[] = "unexplained: pages miss neither as by LRU, FIFO or tree-PLRU "
                                     "nor as by random victims";
     static const char *const of_sets[] = {"set_count", "way_counts", "index_kind", "index_masks"};
     struct pb_estimate reach = level->reach, covers = level->coverage;
+    struct pb_estimate entries = level->entries, sets = level->sets;
 
-    if (covers.low <= (double)least_bytes)
+    if (covers.low <= (double)least_bytes) { /* of smaller pages strides may leave out sets */
         covers.low = reach.low = 0.0;
+        entries.high *= coverage / smallest_page;
+        sets.high *= coverage / smallest_page;
+    }
     pb_parameter_set_number(answer(at, i, "entry_coverage_bytes"), covers,
                             level->coverage_confidence,
                             "pages that hit and miss together, over all strides%s",
@@ -989,12 +993,12 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
         return;
     }
     if (level->best.victims != PB_TLB_LRU)
-        pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
+        pb_parameter_set_number(answer(at, i, "entry_count"), entries, confidence,
                                 "%s: log likelihood %.0f above none; loads miss as often as with "
                                 "that many",
                                 victims_of(&level->best), level->best.gain);
     else
-        pb_parameter_set_number(answer(at, i, "entry_count"), level->entries, confidence,
+        pb_parameter_set_number(answer(at, i, "entry_count"), entries, confidence,
                                 "likeliest of all structures: log likelihood %.0f above none; %.0f "
                                 "of %.0f loads as predicted",
                                 level->best.gain, level->as_predicted, level->loads);
@@ -1010,7 +1014,7 @@ static void state_level(const struct pb_case *at, size_t i, const struct level *
                       "may imitate others");
         return;
     }
-    pb_parameter_set_number(answer(at, i, "set_count"), level->sets, level->sets_confidence,
+    pb_parameter_set_number(answer(at, i, "set_count"), sets, level->sets_confidence,
                             "likeliest of all structures");
     state_ways(at, i, level);
     state_index(at, i, level);
