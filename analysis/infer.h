@@ -17,8 +17,7 @@ enum pb_status pb_infer_policy(const struct pb_case *at, struct pb_error *err);
 /* infer_latency.c */
 enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error *err);
-/* infer_capacity.c: where nothing is fetched ahead, passes of which all misses bound what one takes
- */
+/* infer_capacity.c */
 enum pb_status pb_infer_l2_passes(const struct pb_case *at, struct pb_error *err);
 enum pb_status pb_infer_shared_latency(const struct pb_case *at, struct pb_error *err);
 /* infer_over_sms.c */

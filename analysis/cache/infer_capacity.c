@@ -309,6 +309,7 @@ static bool state_half(struct pb_parameter *answer, const struct pb_onset *onset
     return true;
 }
 
+/* Does the sweep leave the edge open by more than a step and a part of it? */
 static bool is_coarse(const struct pb_onset *onset)
 {
     return onset->overflow_bytes - onset->fits_bytes > onset->stride_bytes &&
@@ -803,6 +804,11 @@ enum pb_status pb_infer_l2_translated(const struct pb_case *at, struct pb_error 
 
 /* ---- L2's passes, once what is fetched ahead is known ---- */
 
+/*
+ * A pass of which all misses is slower than the reference by as many misses as it fetches units: no
+ * miss takes longer than that, and what answers them may be another cache than the one that answers
+ * cold loads.
+ */
 enum pb_status pb_infer_l2_passes(const struct pb_case *at, struct pb_error *err)
 {
     static const struct pb_pick passes = {"global_cg", "timed", NULL},

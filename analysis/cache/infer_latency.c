@@ -318,8 +318,8 @@ enum pb_status pb_infer_dram_latency(const struct pb_case *at, struct pb_error *
     struct translation translation;
     enum pb_status status = find_translation(series, &translation, err);
 
-    if (l2 != NULL &&
-        l2->kind == PB_VALUE_NUMBER) /* a small L2 has not all that was loaded twice */
+    /* a small L2 has not all that was loaded twice */
+    if (l2 != NULL && l2->kind == PB_VALUE_NUMBER)
         translation.hit_least = fmin(translation.hit_least, l2->numbers[0].high);
     if (status == PB_OK)
         withdraw_ambiguous_size(at, &translation);

@@ -92,7 +92,6 @@ static struct outlier_rates rates_of(const struct pb_sweep_point *points, size_t
 {
     struct pb_tally fitting = tally_fitting(points, cut, model);
     double counted = ((double)fitting.misses + 0.5) / ((double)fitting.accesses + 1.0);
-
     double expected = fmax(model->outlier_rate, DBL_EPSILON);
     bool is_known = !isnan(model->outlier_rate) &&
                     !pb_exceeds_noise((double)model->background.misses,

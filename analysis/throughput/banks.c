@@ -99,9 +99,8 @@ static struct fit fit_ways(const struct pb_bank_stride *strides, const uint32_t 
 static struct fit fit_shape(const struct pb_bank_stride *strides, const uint32_t *ways,
                             size_t count, uint32_t lanes, double *scratch)
 {
-    double before = -INFINITY,
-           last = NAN;        /* of fewer ways: the most, and what the last ones took */
-    bool is_conflict = false; /* that these were, and no rows served at once */
+    double before = -INFINITY, last = NAN; /* of fewer ways: the most cycles, and the last ones' */
+    bool is_conflict = false;              /* that took longer than those before */
     struct fit fit = {0, 0.0};
 
     for (uint32_t n = 1; n <= lanes; n++) {
