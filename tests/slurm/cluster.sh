@@ -16,6 +16,16 @@ skip() {
     exit 77
 }
 
+# Is one of the five ports from PORT on in use, or was it just now? A local address is in the second
+# column, its port in hexadecimal digits.
+ports_are_taken() {
+    for port in $(seq "$1" $(($1 + 4))); do
+        cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$(printf ':%04X' "$port")" \
+            'substr($2, length($2) - 4) == port { taken = 1 } END { exit !taken }' && return 0
+    done
+    return 1
+}
+
 # enter SCRIPT ARG...: starts the script again inside the test's own namespaces, once.
 enter() {
     [ -z "${PLUMB_CLUSTER_PORT:-}" ] || return 0
@@ -25,9 +35,13 @@ enter() {
     done
     unshare -m -u -p -f --mount-proc mount -t tmpfs tmpfs /dev/shm 2>/dev/null ||
         skip "this machine allows no namespaces"
-    # Five ports in a row; other tests of this machine begin elsewhere.
-    PLUMB_CLUSTER_PORT=$((20000 + $$ % 2000 * 5)) exec unshare -m -p -f --kill-child --mount-proc \
-        sh "$@"
+    # Five ports in a row; other tests of this machine begin elsewhere, unless as many processes
+    # started between the two.
+    base=$((20000 + $$ % 2000 * 5))
+    while ports_are_taken "$base"; do
+        base=$((20000 + (base - 20000 + 5) % 10000))
+    done
+    PLUMB_CLUSTER_PORT=$base exec unshare -m -p -f --kill-child --mount-proc sh "$@"
 }
 
 # Names of the nodes for this test alone, and shared memory that goes away with it.
