@@ -823,7 +823,8 @@ enum pb_status pb_infer_l2_passes(const struct pb_case *at, struct pb_error *err
     const struct pb_point *reference = pb_point_next(series, &fitting, &first), *point;
 
     (void)err;
-    if (reference == NULL || answer == NULL || answer->kind != PB_VALUE_NUMBER || ahead != 0.0)
+    if (reference == NULL || answer == NULL || answer->kind != PB_VALUE_NUMBER || isnan(fetch) ||
+        ahead != 0.0)
         return PB_OK;
     for (size_t i = 0; (point = pb_point_next(series, &passes, &i)) != NULL;) {
         double share = fmin(1.0, (double)point->stride_bytes / fetch);

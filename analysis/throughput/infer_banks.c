@@ -71,14 +71,16 @@ static enum pb_status read_strides(const struct pb_series *series,
     return PB_OK;
 }
 
-/* Latency with exactly n ways: median over the strides that have as many, and their range, down to
- * the fastest load. */
+/*
+ * Latency with exactly n ways: median over the strides that have as many, and their range, down to
+ * the fastest load. NaN: no stride has as many.
+ */
 static enum pb_status cost_of_ways(const struct pb_bank_stride *strides, size_t count,
                                    struct pb_bank_shape shape, uint32_t lanes, uint32_t ways,
                                    struct pb_estimate *cost_out, struct pb_error *err)
 {
     struct pb_sample cycles = {NULL, 0, 0}, sorted = {NULL, 0, 0};
-    double least = INFINITY;
+    double least = NAN;
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < count && status == PB_OK; i++)

@@ -278,8 +278,7 @@ enum pb_status pb_infer_mshr(const struct pb_case *at, struct pb_error *err)
     double share = latency_share_of(at->parameters);
     struct finding findings[TRAFFICS];
     struct pb_bursts bursts[TRAFFICS];
-    bool is_unexplained; /* a warp's limit, without which an SM's shows by both kinds or not at all
-                          */
+    bool is_unexplained; /* a warp's limit: then both kinds of traffic show an SM's, or none does */
     enum pb_status status = PB_OK;
 
     for (size_t i = 0; i < TRAFFICS && status == PB_OK; i++)
