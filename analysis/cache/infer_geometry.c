@@ -319,15 +319,16 @@ static enum pb_status drop_masks(struct scene *scene, struct pb_error *err)
 /*
  * The likeliest sets with unequal ways, where that is likelier still. Each has the ways that its
  * passes ask for: where overfull ones lack misses all the same, these are no sets (17% of them in
- * 22000063, at most 0.3% in nine devices with right ones).
+ * 22000063, at most 0.3% in nine devices with right ones). Where lines are fetched ahead, hits are
+ * no evidence against a hypothesis (geometry.h): there the sets are compared with each other.
  */
 static enum pb_status try_unequal(struct scene *scene, struct pb_error *err)
 {
     struct pb_hypothesis *best = &scene->hypotheses.items[0], other = *best;
     enum pb_status status;
+    bool is_other;
 
-    if (best->geometry.index == PB_INDEX_UNKNOWN || best->geometry.hides_misses ||
-        best->conflicts.conflicts == 0)
+    if (best->geometry.index == PB_INDEX_UNKNOWN || best->conflicts.conflicts == 0)
         return PB_OK;
     status = pb_unequal_propose(&scene->chases, &best->geometry, &scene->unequal, err);
     if (status != PB_OK || scene->unequal.others == 0)
@@ -335,9 +336,15 @@ static enum pb_status try_unequal(struct scene *scene, struct pb_error *err)
     other.geometry.set_ways = scene->unequal.ways;
     other.log_prior += scene->unequal.log_prior;
     status = score_fully(scene, &other, err);
-    if (PB_CACHE_INDEPENDENCE * (other.log_likelihood - best->log_likelihood) >
-            PB_SAME_PREDICTION &&
-        (double)other.conflicts.lacking <= PB_EXCEPTION * (double)other.conflicts.conflicts)
+    if (best->geometry.hides_misses)
+        is_other = PB_CACHE_INDEPENDENCE * scene->unequal.log_gain + scene->unequal.log_prior >
+                   PB_SAME_PREDICTION;
+    else
+        is_other = PB_CACHE_INDEPENDENCE * (other.log_likelihood - best->log_likelihood) >
+                       PB_SAME_PREDICTION &&
+                   (double)other.conflicts.lacking <=
+                       PB_EXCEPTION * (double)other.conflicts.conflicts;
+    if (is_other)
         *best = other;
     else
         scene->unequal.others = 0;

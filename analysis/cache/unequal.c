@@ -15,20 +15,30 @@ struct noise {
     double missed, lacking;
 };
 
-/* What equal sets show of them, at least what is expected of any. */
+/*
+ * What equal sets show of them, at least what is expected of any. Overfull sets lack misses where
+ * lines are fetched ahead.
+ */
 static struct noise measure_noise(const struct pb_set_passes *tallies,
                                   const struct pb_geometry *equal, size_t most)
 {
-    double passes = 0.0, missed = 0.0;
+    struct pb_set_passes fitting = {0, 0}, overfull = {0, 0};
+    struct noise noise = {.lacking = PB_EXCEPTION};
 
     for (uint64_t set = 0; set < equal->sets; set++) {
-        for (size_t lines = 1; lines <= most && lines <= equal->ways; lines++) {
-            passes += tallies[set * (most + 1) + lines].passes;
-            missed += tallies[set * (most + 1) + lines].missed;
+        for (size_t lines = 1; lines <= most; lines++) {
+            struct pb_set_passes *sum = lines <= equal->ways ? &fitting : &overfull;
+
+            sum->passes += tallies[set * (most + 1) + lines].passes;
+            sum->missed += tallies[set * (most + 1) + lines].missed;
         }
     }
-    return (struct noise){fmin(0.5, fmax(PB_SPIKES_MOST, (missed + 0.5) / (passes + 1.0))),
-                          PB_EXCEPTION};
+    noise.missed =
+        fmin(0.5, fmax(PB_SPIKES_MOST, (fitting.missed + 0.5) / (fitting.passes + 1.0)));
+    if (equal->hides_misses)
+        noise.lacking = fmin(0.5, fmax(PB_EXCEPTION, (overfull.passes - overfull.missed + 0.5) /
+                                                         (overfull.passes + 1.0)));
+    return noise;
 }
 
 /* By how much likelier a set is with so many ways than with none: likely_out[most + 1]. */
@@ -108,6 +118,7 @@ static void choose_ways(const double *likely, size_t most, size_t equal, bool ha
     if (best == equal)
         return;
     unequal->others++;
+    unequal->log_gain += likely[best] - likely[equal];
     unequal->log_prior += log((double)alike / (double)most);
 }
 

@@ -13,6 +13,7 @@ struct pb_unequal {
     uint32_t *ways, *least, *most; /* UINT32_MAX: no pass overfills the set */
     size_t others;                 /* sets that are not like most */
     double log_prior;              /* of so many among all */
+    double log_gain;               /* by how much likelier the passes over these sets are so */
     struct pb_room room;           /* of all arrays */
 };
 
