@@ -340,10 +340,10 @@ static enum pb_status try_unequal(struct scene *scene, struct pb_error *err)
         is_other = PB_CACHE_INDEPENDENCE * scene->unequal.log_gain + scene->unequal.log_prior >
                    PB_SAME_PREDICTION;
     else
-        is_other = PB_CACHE_INDEPENDENCE * (other.log_likelihood - best->log_likelihood) >
-                       PB_SAME_PREDICTION &&
-                   (double)other.conflicts.lacking <=
-                       PB_EXCEPTION * (double)other.conflicts.conflicts;
+        is_other =
+            PB_CACHE_INDEPENDENCE * (other.log_likelihood - best->log_likelihood) >
+                PB_SAME_PREDICTION &&
+            (double)other.conflicts.lacking <= PB_EXCEPTION * (double)other.conflicts.conflicts;
     if (is_other)
         *best = other;
     else
@@ -439,10 +439,80 @@ static void join_setless(struct pb_hypotheses *hypotheses)
     hypotheses->count = kept;
 }
 
+/* Is the size of a geometry one that is proposed of the shortest lines, too, where so much fits? */
+static bool is_near(uint64_t bytes, uint64_t fits)
+{
+    return bytes <= fits + (uint64_t)PB_CACHE_EDGE_LINES * PB_SECTOR_MIN &&
+           bytes + (uint64_t)PB_CACHE_EDGE_LINES * PB_SECTOR_MIN >= fits;
+}
+
 /*
- * Sorts all hypotheses by their likelihood: first by the shorter arrays' conflicts alone, then by a
- * part of the sweeps, too, since what is prefetched behind the added line breaks sets in conflicts.
+ * Adds what the recordings suggest of a cache in which so much fits, scored by all chases: first by
+ * the shorter arrays' conflicts alone, then by a part of the sweeps, too, since what is prefetched
+ * behind the added line breaks sets in conflicts. `finds_store`: whether the longer ones count.
  */
+static enum pb_status search(struct scene *scene, const struct pb_geometry_hints *hints,
+                             bool finds_store, struct pb_error *err)
+{
+    struct pb_hypotheses *hypotheses = &scene->hypotheses, before = *hypotheses;
+    size_t every = every_of(scene, PB_CACHE_WORK);
+    uint64_t least, most, most_bytes = scene->most_bytes;
+    enum pb_status status;
+
+    *hypotheses = (struct pb_hypotheses){NULL, 0, 0};
+    status = pb_geometry_propose(&scene->chases, hints, hypotheses, err);
+    for (size_t i = 0; i < hypotheses->count; i++)
+        hypotheses->items[i].log_prior = hypotheses->items[i].log_likelihood;
+    span_arrays(scene, &least, &most);
+    scene->most_bytes = least;
+    if (status == PB_OK)
+        status = add_estimate(scene, hypotheses, PB_CHASE_CONFLICT, every, CANDIDATES, err);
+    scene->most_bytes = most_bytes;
+    if (status == PB_OK && hypotheses->count > 0) {
+        struct pb_hypothesis best = hypotheses->items[0]; /* by conflicts */
+
+        if (finds_store && least < most)
+            status = find_store(scene, least, err);
+        if (status == PB_OK)
+            status = add_estimate(scene, hypotheses, PB_CHASE_SWEEP,
+                                  1 + pb_cache_chases_loads(&scene->chases) / (16 * PB_CACHE_WORK),
+                                  PB_FEW, err);
+        if (status == PB_OK) /* few sweeps that stand for many do not outweigh all conflicts */
+            status = pb_hypotheses_add(hypotheses, &best, err);
+    }
+    if (status == PB_OK)
+        status = score_finalists(scene, err);
+    for (size_t i = 0; i < before.count && status == PB_OK; i++)
+        status = pb_hypotheses_add(hypotheses, &before.items[i], err);
+    pb_hypotheses_sort(hypotheses);
+    pb_hypotheses_clear(&before);
+    return status;
+}
+
+/*
+ * Where the likeliest line is not the one that the battery took, its search was wrong, and decides
+ * nothing between other lines either.
+ */
+static void level_lines(const struct scene *scene)
+{
+    const struct pb_hypotheses *hypotheses = &scene->hypotheses;
+    uint64_t best = hypotheses->items[0].geometry.line_bytes;
+    uint64_t stride = pb_geometry_stride(&scene->chases);
+
+    for (size_t i = 1; i < hypotheses->count && best != stride; i++) {
+        struct pb_hypothesis *other = &hypotheses->items[i];
+        uint64_t line = other->geometry.line_bytes;
+        double more = pb_geometry_prior_of_stride(&scene->chases, best) -
+                      pb_geometry_prior_of_stride(&scene->chases, line);
+
+        if (line == stride)
+            continue;
+        other->log_prior += more;
+        other->log_likelihood += more;
+    }
+}
+
+/* Sorts all hypotheses by their likelihood. */
 static enum pb_status score_all(struct scene *scene, struct pb_error *err)
 {
     struct pb_hypotheses *hypotheses = &scene->hypotheses;
@@ -451,33 +521,24 @@ static enum pb_status score_all(struct scene *scene, struct pb_error *err)
                                                .index = PB_INDEX_MODULO,
                                                .sets = 1,
                                                .ways = UINT32_MAX}}; /* all misses are noise */
-    struct pb_hypothesis best;                                       /* by conflicts */
-    size_t every = every_of(scene, PB_CACHE_WORK);
-    uint64_t least, most;
-    enum pb_status status = pb_geometry_propose(&scene->chases, &scene->hints, hypotheses, err);
+    enum pb_status status = search(scene, &scene->hints, true, err);
+    uint64_t bytes;
 
-    for (size_t i = 0; i < hypotheses->count; i++)
-        hypotheses->items[i].log_prior = hypotheses->items[i].log_likelihood;
-    span_arrays(scene, &least, &most);
-    scene->most_bytes = least;
-    if (status == PB_OK)
-        status = add_estimate(scene, hypotheses, PB_CHASE_CONFLICT, every, CANDIDATES, err);
     if (status != PB_OK || hypotheses->count == 0)
         return status;
-    best = hypotheses->items[0];
-    scene->most_bytes = UINT64_MAX;
-    if (least < most)
-        status = find_store(scene, least, err);
+    bytes = pb_geometry_bytes(&hypotheses->items[0].geometry);
+    if (!is_near(bytes, scene->hints.fits_bytes)) { /* of lines of any length */
+        struct pb_geometry_hints hints = scene->hints;
+
+        hints.fits_bytes = hints.fits_least = hints.fits_most = bytes;
+        status = search(scene, &hints, false, err);
+    }
     if (status == PB_OK)
-        status = add_estimate(scene, hypotheses, PB_CHASE_SWEEP,
-                              1 + pb_cache_chases_loads(&scene->chases) / (16 * PB_CACHE_WORK),
-                              PB_FEW, err);
-    if (status == PB_OK) /* few sweeps that stand for many do not outweigh all conflicts */
-        status = pb_hypotheses_add(hypotheses, &best, err);
+        status = score_fully(scene, &ample, err);
     if (status == PB_OK)
         status = pb_hypotheses_add(hypotheses, &ample, err);
-    if (status == PB_OK)
-        status = score_finalists(scene, err);
+    pb_hypotheses_sort(hypotheses);
+    level_lines(scene);
     pb_hypotheses_sort(hypotheses);
     if (status == PB_OK)
         status = drop_masks(scene, err);

@@ -30,13 +30,18 @@ static bool is_conflict(const struct pb_cache_chase *chase)
     return chase->kind == PB_CHASE_CONFLICT;
 }
 
-/* The step of the conflicts' arrays, which the battery took for the line. */
-static uint64_t stride_of(const struct pb_cache_chases *chases)
+uint64_t pb_geometry_stride(const struct pb_cache_chases *chases)
 {
     for (size_t i = 0; i < chases->count; i++)
         if (is_conflict(&chases->items[i]))
             return chases->items[i].stride_bytes;
     return 0;
+}
+
+double pb_geometry_prior_of_stride(const struct pb_cache_chases *chases, uint64_t line_bytes)
+{
+    return -PB_CACHE_OTHER_LINE *
+           fabs(log2((double)line_bytes / (double)pb_geometry_stride(chases)));
 }
 
 /* Masks over the address bits in which near lines differ. */
@@ -77,7 +82,7 @@ static uint64_t bits_of(const struct pb_cache_chase *chase)
 
 uint64_t pb_geometry_varied_bits(const struct pb_cache_chases *chases)
 {
-    uint64_t bits = 0, below = stride_of(chases) - 1;
+    uint64_t bits = 0, below = pb_geometry_stride(chases) - 1;
 
     for (size_t i = 0; i < chases->count; i++)
         if (is_conflict(&chases->items[i]))
@@ -382,7 +387,7 @@ static enum pb_status propose_xor(const struct proposals *proposals, const struc
                                   struct pb_geometry geometry, double log_prior,
                                   struct pb_error *err)
 {
-    uint64_t stride = stride_of(proposals->chases);
+    uint64_t stride = pb_geometry_stride(proposals->chases);
     size_t *count = &geometry.mask_count;
     enum pb_status status;
 
@@ -538,9 +543,7 @@ static enum pb_status propose_line(const struct pb_geometry_hints *hints, uint64
                                    .sector_bytes = hints->sector_bytes,
                                    .hides_misses = hints->prefetch_bytes > 0,
                                    .prefetch_bytes = hints->hiding_bytes};
-    /* what all chases leave open between two lines, the battery's own search decides */
-    double log_prior = -PB_CACHE_OTHER_LINE *
-                       fabs(log2((double)line_bytes / (double)stride_of(proposals->chases)));
+    double log_prior = pb_geometry_prior_of_stride(proposals->chases, line_bytes);
     struct pb_hypothesis none = {.geometry = geometry, /* any line may displace any other one */
                                  .log_likelihood = log_prior};
     enum pb_status status;

@@ -26,6 +26,12 @@ enum pb_status pb_geometry_propose(const struct pb_cache_chases *chases,
 /* Log prior of a line: caches of GPUs and CPUs have lines of up to 128 bytes, few longer ones. */
 double pb_geometry_prior_of_line(uint64_t line_bytes);
 
+/* The step of the conflicts' arrays, which the battery took for the line. 0: there are none. */
+uint64_t pb_geometry_stride(const struct pb_cache_chases *chases);
+
+/* What all chases leave open between two lines, the battery's own search decides. */
+double pb_geometry_prior_of_stride(const struct pb_cache_chases *chases, uint64_t line_bytes);
+
 /* The address bits beyond the array, by what pairs of their lines say of their set. */
 struct pb_far_bits {
     uint64_t shown, unseen,
