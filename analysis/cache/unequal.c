@@ -33,8 +33,7 @@ static struct noise measure_noise(const struct pb_set_passes *tallies,
             sum->missed += tallies[set * (most + 1) + lines].missed;
         }
     }
-    noise.missed =
-        fmin(0.5, fmax(PB_SPIKES_MOST, (fitting.missed + 0.5) / (fitting.passes + 1.0)));
+    noise.missed = fmin(0.5, fmax(PB_SPIKES_MOST, (fitting.missed + 0.5) / (fitting.passes + 1.0)));
     if (equal->hides_misses)
         noise.lacking = fmin(0.5, fmax(PB_EXCEPTION, (overfull.passes - overfull.missed + 0.5) /
                                                          (overfull.passes + 1.0)));

@@ -455,6 +455,10 @@ static void test_blind__the_next_level_is_the_one_that_answers(void **state)
  *
  * Steps of two levels together, which no structure explains: 70000049, 70000082. Slices whose
  * differences jitter hides: 20005097.
+ *
+ * Sets of unequal ways where lines are fetched ahead: 40000257. Lines for which noise left the
+ * right size out of what was proposed: 80000076, 80000112. A line that nothing tells from the half
+ * of it, of which the battery took neither: 50000285.
  */
 static void test_blind__what_is_stated_was_distinguished(void **state)
 {
@@ -663,6 +667,10 @@ static void test_blind__what_is_stated_was_distinguished(void **state)
         {20005097, {"l2.slice_count"}},
         {70000049, {"tlb_"}},
         {70000082, {"tlb_"}},
+        {40000257, {"l1."}},
+        {80000076, {"l1."}},
+        {80000112, {"l2."}},
+        {50000285, {"l1."}},
     };
 
     (void)state;
