@@ -44,6 +44,8 @@ struct units {
     size_t *count;            /* [scan] */
     bool *are_in_order;       /* [scan] of pages, too */
     struct overflows *in_one; /* [scan] of all units in one set; count is 0: not known */
+    uint8_t **rests;          /* [scan][unit] of its entry by rest_of[scan]; 0: not known */
+    uint32_t *rest_of;
     size_t most;
 };
 
@@ -219,6 +221,7 @@ static void list_all(struct scorer *scorer, uint64_t coverage_bytes)
     if (before == coverage_bytes)
         return;
     units->coverage_bytes = coverage_bytes;
+    memset(units->rest_of, 0, scorer->evidence->scans->count * sizeof(*units->rest_of));
     units->most = 0;
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
         uint64_t apart = units->apart_bytes[s];
@@ -290,20 +293,6 @@ static double gain_from(const struct scorer *scorer, size_t s, const struct unit
     const struct pb_tlb_scan *scan = &scorer->evidence->scans->items[s];
 
     return pb_tlb_gain(scorer->evidence, s, unit->page)[scan->first_chase[pages]];
-}
-
-/* What the units of a set gain that overflows with one more than its own ways. */
-static double sum_own(const struct scorer *scorer, size_t s, const struct unit *units, size_t count,
-                      size_t ways)
-{
-    double sum = 0.0;
-
-    if (ways == 0 || ways >= count || ways > scorer->units.most)
-        return 0.0;
-    for (size_t i = 0; i < count; i++) /* those looked up after the overflow miss at once */
-        if (units[i].page < scorer->evidence->scans->items[s].place_count)
-            sum += gain_from(scorer, s, &units[i], units[i > ways ? i : ways].lookup_pages);
-    return sum;
 }
 
 /*
@@ -740,6 +729,45 @@ static void score_parities(struct scorer *scorer, double bound)
     }
 }
 
+/* The rests of a scan's entries by the number of all, which most moves of ways leave as it is. */
+static const uint8_t *find_rests(struct scorer *scorer, uint32_t entry_count, size_t s)
+{
+    struct units *units = &scorer->units;
+
+    for (size_t i = 0; i < units->count[s] && units->rest_of[s] != entry_count; i++)
+        units->rests[s][i] = (uint8_t)(entry_of(scorer, s, units->items[s][i].page) % entry_count);
+    units->rest_of[s] = entry_count;
+    return units->rests[s];
+}
+
+/* What the units of a scan gain in unequal sets, each of which overflows with one more than fits.
+ */
+static double sum_unequal(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s)
+{
+    const struct unit *units = scorer->units.items[s];
+    const uint8_t *rests = find_rests(scorer, structure->entry_count, s);
+    size_t count = scorer->units.count[s], places = scorer->evidence->scans->items[s].place_count;
+    uint32_t held[PB_LIST_MAX] = {0}, overflow_pages[PB_LIST_MAX] = {0}; /* 0: it does not */
+    double sum = 0.0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t set = structure->set_at[rests[i]];
+
+        if (held[set]++ == structure->ways[set] && structure->ways[set] <= scorer->units.most)
+            overflow_pages[set] = units[i].lookup_pages;
+    }
+    memset(held, 0, sizeof(held));
+    for (size_t i = 0; i < count; i++) {
+        size_t set = structure->set_at[rests[i]];
+        bool is_late = held[set]++ > structure->ways[set]; /* which misses as it is looked up */
+
+        if (units[i].page < places && overflow_pages[set] > 0)
+            sum += gain_from(scorer, s, &units[i],
+                             is_late ? units[i].lookup_pages : overflow_pages[set]);
+    }
+    return sum;
+}
+
 /* Do unequal sets gain more in all scans than a structure? Then they are that. */
 static bool is_better_unequal(struct scorer *scorer, struct pb_tlb_structure *other,
                               struct pb_tlb_structure *best)
@@ -748,11 +776,7 @@ static bool is_better_unequal(struct scorer *scorer, struct pb_tlb_structure *ot
 
     other->gain = 0.0;
     for (size_t s = 0; s < scorer->evidence->scans->count && other->gain + left > least; s++) {
-        const struct unit *ordered = order_units(scorer, other, s);
-
-        for (size_t set = 0; set < other->set_count; set++)
-            other->gain += sum_own(scorer, s, ordered + scorer->begin[set],
-                                   scorer->begin[set + 1] - scorer->begin[set], other->ways[set]);
+        other->gain += sum_unequal(scorer, other, s);
         left -= scorer->evidence->scan_bounds[s];
     }
     if (!(other->gain + left > least))
@@ -975,6 +999,8 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     PB_ROOM_ARRAY(room, scorer->units.in_one, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.count, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.are_in_order, scans->count);
+    PB_ROOM_ARRAY(room, scorer->units.rest_of, scans->count);
+    scorer->units.rests = pb_room_array(room, scans->count, sizeof(uint8_t *));
     PB_ROOM_ARRAY(room, scorer->clear_onsets, scans->count);
     for (size_t s = 0; s < scans->count && !room->is_out; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
@@ -983,6 +1009,7 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
         chases = scan->chase_count > chases ? scan->chase_count : chases;
         places += scan->place_count;
         PB_ROOM_ARRAY(room, scorer->units.items[s], scan->page_count);
+        PB_ROOM_ARRAY(room, scorer->units.rests[s], scan->page_count);
         PB_ROOM_ARRAY(room, scorer->units.in_one[s].items, scan->chase_count + 1);
         scorer->units.apart_bytes[s] = least_apart(scan);
         PB_ROOM_ARRAY(room, scorer->clear_onsets[s], scan->place_count + 1);
