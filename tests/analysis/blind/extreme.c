@@ -20,6 +20,7 @@ static void draw_small_l2(uint64_t *state, struct blind_profile *profile)
     l2->more_ways = 0;
     l2->policy = (const char *const[]){"lru", "fifo", "random"}[draw(state) % 3];
     l2->prefetch_bytes = 0;
+    l2->is_first_walk_only = false;
     profile->caches[BLIND_FOURTH].line_bytes = 0;
     profile->parallel.far_bytes = 0;
 }

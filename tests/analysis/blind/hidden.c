@@ -34,6 +34,7 @@ static void draw_third(uint64_t *state, struct blind_profile *profile)
     l3->sets *= (uint32_t)ONE_OF(state, 2, 4, 8);
     l3->policy = chance(state, 50) ? "lru" : "random";
     l3->prefetch_bytes = 0;
+    l3->is_first_walk_only = false;
     l3->latency_cycles = l2->latency_cycles + profile->jitter_cycles + between(state, 30, 120);
     profile->dram_cycles = l3->latency_cycles + profile->jitter_cycles + between(state, 40, 200);
 }
