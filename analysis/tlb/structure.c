@@ -740,8 +740,7 @@ static const uint8_t *find_rests(struct scorer *scorer, uint32_t entry_count, si
     return units->rests[s];
 }
 
-/* What the units of a scan gain in unequal sets, each of which overflows with one more than fits.
- */
+/* What the units of a scan gain in unequal sets: each overflows with one more than its ways. */
 static double sum_unequal(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s)
 {
     const struct unit *units = scorer->units.items[s];
