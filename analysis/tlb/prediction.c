@@ -203,10 +203,10 @@ static void empty(struct pb_tlb_stage *stage, size_t pages, size_t times)
 }
 
 /* A number below the limit. */
-static uint32_t draw(struct pb_tlb_stage *stage, uint32_t limit)
+static uint32_t draw(uint64_t *random, uint32_t limit)
 {
-    stage->random = stage->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)((stage->random >> 32) * limit >> 32);
+    *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)((*random >> 32) * limit >> 32);
 }
 
 static bool touch_tree(struct pb_tlb_stage *stage, uint32_t set, uint32_t page)
@@ -237,6 +237,7 @@ static repeat_set touch_random(struct pb_tlb_stage *stage, uint32_t set, uint32_
     uint32_t *filled = stage->filled + stage->begin[set] * times,
              *held = stage->held + stage->begin[set] * times;
     repeat_set hits = come & stage->present[page];
+    uint64_t random = stage->random; /* in a register */
 
     for (repeat_set left = come & ~hits; left != 0; left &= left - 1) {
         size_t repeat = (size_t)__builtin_ctzll(left);
@@ -245,11 +246,12 @@ static repeat_set touch_random(struct pb_tlb_stage *stage, uint32_t set, uint32_
         if (filled[repeat] < ways) {
             way = filled[repeat]++;
         } else {
-            way = draw(stage, ways);
+            way = draw(&random, ways);
             stage->present[held[way * times + repeat]] &= ~((repeat_set)1 << repeat);
         }
         held[way * times + repeat] = page;
     }
+    stage->random = random;
     stage->present[page] |= come;
     return hits;
 }
