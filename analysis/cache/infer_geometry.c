@@ -146,7 +146,7 @@ static double least_to_keep(const struct pb_hypotheses *hypotheses, size_t score
 {
     double best[CANDIDATES];
 
-    for (size_t i = 0; i < few; i++)
+    for (size_t i = 0; i < CANDIDATES; i++)
         best[i] = -INFINITY;
     for (size_t k = 0; k < scored; k++) {
         double here = hypotheses->items[k].log_likelihood;
