@@ -449,7 +449,8 @@ static bool is_near(uint64_t bytes, uint64_t fits)
 /*
  * Adds what the recordings suggest of a cache in which so much fits, scored by all chases: first by
  * the shorter arrays' conflicts alone, then by a part of the sweeps, too, since what is prefetched
- * behind the added line breaks sets in conflicts. `finds_store`: see find_store(); else as it was.
+ * behind the added line breaks sets in conflicts. `finds_store`: of the first search, see
+ * find_store().
  */
 static enum pb_status search(struct scene *scene, const struct pb_geometry_hints *hints,
                              bool finds_store, struct pb_error *err)

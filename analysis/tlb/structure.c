@@ -44,8 +44,8 @@ struct units {
     size_t *count;            /* [scan] */
     bool *are_in_order;       /* [scan] of pages, too */
     struct overflows *in_one; /* [scan] of all units in one set; count is 0: not known */
-    uint8_t **rests;          /* [scan][unit] of its entry by rest_of[scan]; 0: not known */
-    uint32_t *rest_of;
+    uint8_t **remainders;     /* [scan][unit] of its entry by divisors[scan]; 0: not known */
+    uint32_t *divisors;
     size_t most;
 };
 
@@ -221,7 +221,7 @@ static void list_all(struct scorer *scorer, uint64_t coverage_bytes)
     if (before == coverage_bytes)
         return;
     units->coverage_bytes = coverage_bytes;
-    memset(units->rest_of, 0, scorer->evidence->scans->count * sizeof(*units->rest_of));
+    memset(units->divisors, 0, scorer->evidence->scans->count * sizeof(*units->divisors));
     units->most = 0;
     for (size_t s = 0; s < scorer->evidence->scans->count; s++) {
         uint64_t apart = units->apart_bytes[s];
@@ -729,35 +729,36 @@ static void score_parities(struct scorer *scorer, double bound)
     }
 }
 
-/* The rests of a scan's entries by the number of all, which most moves of ways leave as it is. */
-static const uint8_t *find_rests(struct scorer *scorer, uint32_t entry_count, size_t s)
+/* Entries of a scan modulo the number of all, which most moves of ways leave as it is. */
+static const uint8_t *find_remainders(struct scorer *scorer, uint32_t entry_count, size_t s)
 {
     struct units *units = &scorer->units;
 
-    for (size_t i = 0; i < units->count[s] && units->rest_of[s] != entry_count; i++)
-        units->rests[s][i] = (uint8_t)(entry_of(scorer, s, units->items[s][i].page) % entry_count);
-    units->rest_of[s] = entry_count;
-    return units->rests[s];
+    for (size_t i = 0; i < units->count[s] && units->divisors[s] != entry_count; i++)
+        units->remainders[s][i] =
+            (uint8_t)(entry_of(scorer, s, units->items[s][i].page) % entry_count);
+    units->divisors[s] = entry_count;
+    return units->remainders[s];
 }
 
 /* What the units of a scan gain in unequal sets: each overflows with one more than its ways. */
 static double sum_unequal(struct scorer *scorer, const struct pb_tlb_structure *structure, size_t s)
 {
     const struct unit *units = scorer->units.items[s];
-    const uint8_t *rests = find_rests(scorer, structure->entry_count, s);
+    const uint8_t *remainders = find_remainders(scorer, structure->entry_count, s);
     size_t count = scorer->units.count[s], places = scorer->evidence->scans->items[s].place_count;
     uint32_t held[PB_LIST_MAX] = {0}, overflow_pages[PB_LIST_MAX] = {0}; /* 0: it does not */
     double sum = 0.0;
 
     for (size_t i = 0; i < count; i++) {
-        size_t set = structure->set_at[rests[i]];
+        size_t set = structure->set_at[remainders[i]];
 
         if (held[set]++ == structure->ways[set] && structure->ways[set] <= scorer->units.most)
             overflow_pages[set] = units[i].lookup_pages;
     }
     memset(held, 0, sizeof(held));
     for (size_t i = 0; i < count; i++) {
-        size_t set = structure->set_at[rests[i]];
+        size_t set = structure->set_at[remainders[i]];
         bool is_late = held[set]++ > structure->ways[set]; /* which misses as it is looked up */
 
         if (units[i].page < places && overflow_pages[set] > 0)
@@ -797,7 +798,8 @@ static uint64_t stride_of_rows(const struct scorer *scorer)
     return longest;
 }
 
-/* How often places of each rest of the entry count began to miss with a page of another one. */
+/* How often places of each remainder of the entry count began to miss with a page of another one.
+ */
 static void count_causes(struct scorer *scorer, uint32_t entry_count)
 {
     uint64_t stride = stride_of_rows(scorer);
@@ -817,7 +819,8 @@ static void count_causes(struct scorer *scorer, uint32_t entry_count)
     }
 }
 
-/* The entries, by their rests, that were seen most often with the same cause: they share a set. */
+/* The entries, by their remainders, that were seen most often with the same cause: they share a
+ * set. */
 struct groups {
     uint8_t of[PB_TLB_UNEQUAL_MAX];
     bool is_seen[PB_TLB_UNEQUAL_MAX];
@@ -998,8 +1001,8 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
     PB_ROOM_ARRAY(room, scorer->units.in_one, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.count, scans->count);
     PB_ROOM_ARRAY(room, scorer->units.are_in_order, scans->count);
-    PB_ROOM_ARRAY(room, scorer->units.rest_of, scans->count);
-    scorer->units.rests = pb_room_array(room, scans->count, sizeof(uint8_t *));
+    PB_ROOM_ARRAY(room, scorer->units.divisors, scans->count);
+    scorer->units.remainders = pb_room_array(room, scans->count, sizeof(uint8_t *));
     PB_ROOM_ARRAY(room, scorer->clear_onsets, scans->count);
     for (size_t s = 0; s < scans->count && !room->is_out; s++) {
         const struct pb_tlb_scan *scan = &scans->items[s];
@@ -1008,7 +1011,7 @@ static enum pb_status open_scorer(struct scorer *scorer, struct pb_error *err)
         chases = scan->chase_count > chases ? scan->chase_count : chases;
         places += scan->place_count;
         PB_ROOM_ARRAY(room, scorer->units.items[s], scan->page_count);
-        PB_ROOM_ARRAY(room, scorer->units.rests[s], scan->page_count);
+        PB_ROOM_ARRAY(room, scorer->units.remainders[s], scan->page_count);
         PB_ROOM_ARRAY(room, scorer->units.in_one[s].items, scan->chase_count + 1);
         scorer->units.apart_bytes[s] = least_apart(scan);
         PB_ROOM_ARRAY(room, scorer->clear_onsets[s], scan->place_count + 1);
