@@ -798,8 +798,7 @@ static uint64_t stride_of_rows(const struct scorer *scorer)
     return longest;
 }
 
-/* How often places of each remainder of the entry count began to miss with a page of another one.
- */
+/* How often places of each remainder by the entry count began to miss with a page of another. */
 static void count_causes(struct scorer *scorer, uint32_t entry_count)
 {
     uint64_t stride = stride_of_rows(scorer);
