@@ -22,9 +22,21 @@ enum { SETS_UNEQUAL = 8, SETS_OF_ONE = 4 };
 static const struct pb_tlb_effort coarse = {PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS, 0, 0},
                                   fine = {0, PB_TLB_LOADS_OF_ALL / 2, 0, 0};
 
+/*
+ * Levels come up again and again in climbs of the same evidence: of so many, by their digest, it is
+ * known that they are no likelier than so.
+ */
+enum { BOUNDS = 4096 };
+
+struct bound {
+    uint64_t digest; /* of the levels and the effort */
+    double most, score;
+};
+
 struct climb {
     struct pb_tlb_evidence *evidence;
     struct pb_tlb_effort effort;
+    struct bound *bounds;             /* [BOUNDS] */
     struct pb_tlb_levels best, found; /* found: as the evidence knows them */
     struct pb_tlb_race race;          /* of the best ones */
     double score;
@@ -66,14 +78,55 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
 }
 
+static void add_to_digest(uint64_t *digest, const void *bytes, size_t count)
+{
+    const unsigned char *byte = bytes;
+
+    for (size_t i = 0; i < count; i++)
+        *digest = (*digest ^ byte[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+}
+
+/* One number for all that the likelihood of levels depends on. */
+static uint64_t digest_of(const struct pb_tlb_levels *levels, const struct pb_tlb_effort *effort)
+{
+    const uint64_t efforts[] = {effort->per_octave, effort->repeated_loads, effort->draw,
+                                effort->level_count};
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+
+    add_to_digest(&digest, efforts, sizeof(efforts));
+    add_to_digest(&digest, &levels->cache_share, sizeof(levels->cache_share));
+    for (size_t i = 0; i < levels->count; i++) {
+        const struct pb_tlb_structure *structure = &levels->items[i].structure;
+        const uint64_t numbers[] = {structure->coverage_bytes, structure->set_count,
+                                    structure->mask_count,     structure->victims,
+                                    structure->is_equal,       structure->parts};
+        size_t sets = structure->is_equal ? 1 : structure->set_count;
+
+        add_to_digest(&digest, &levels->items[i].penalty_cycles, sizeof(double));
+        add_to_digest(&digest, numbers, sizeof(numbers));
+        add_to_digest(&digest, structure->masks, structure->mask_count * sizeof(uint64_t));
+        add_to_digest(&digest, structure->ways, sets * sizeof(structure->ways[0]));
+    }
+    return digest;
+}
+
 static enum pb_status replay(struct climb *climb, const struct pb_tlb_levels *levels,
                              double *score_out)
 {
+    uint64_t digest = digest_of(levels, &climb->effort);
+    struct bound *bound = &climb->bounds[digest % BOUNDS];
+
     climb->evidence->cache_share = levels->cache_share;
+    if (bound->digest == digest && bound->most <= climb->score) {
+        *score_out = bound->score;
+        return climb->status;
+    }
     climb->status = pb_tlb_replay(climb->evidence, levels->items, levels->count, &climb->effort,
                                   &climb->race, score_out, NULL, climb->err);
     for (size_t i = 0; i < levels->count; i++)
         *score_out -= price_of(&levels->items[i].structure);
+    /* what was given up is behind the best */
+    *bound = (struct bound){digest, fmax(*score_out, climb->score), *score_out};
     return climb->status;
 }
 
@@ -1070,7 +1123,8 @@ static void try_other_victims(struct climb *climb, struct pb_tlb_levels *levels)
 enum pb_status pb_tlb_refine(struct pb_tlb_evidence *evidence, struct pb_tlb_levels *levels,
                              struct pb_error *err)
 {
-    struct climb climb = {.evidence = evidence, .found = *levels, .err = err};
+    struct bound bounds[BOUNDS] = {{.digest = 0}};
+    struct climb climb = {.evidence = evidence, .bounds = bounds, .found = *levels, .err = err};
     struct pb_tlb_levels likelier;
     bool again;
 
@@ -1218,7 +1272,8 @@ enum pb_status pb_tlb_list_alike(struct pb_tlb_evidence *evidence,
     const struct pb_tlb_effort shapes = {3 * PB_TLB_OCTAVE_CHASES, PB_TLB_LOADS_OF_ALL, 0, count},
                                ways = {0, PB_TLB_LOADS_OF_ALL, 0, count};
     const struct pb_tlb_structure *own = &levels->items[at].structure;
-    struct climb climb = {.evidence = evidence, .err = err};
+    struct bound bounds[BOUNDS] = {{.digest = 0}};
+    struct climb climb = {.evidence = evidence, .bounds = bounds, .err = err};
 
     ranking->count = ranking->best = 0;
     start(&climb, shapes, 1, levels);
