@@ -1,6 +1,6 @@
 /*
  * Fleets with many sick devices: all of them are named and drained, whatever level is blamed, and
- * what cannot be decided is UNKNOWN. Devices are measured once in the simulator, healthy and sick.
+ * what cannot be decided is UNKNOWN. Each device is measured once in the simulator.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -46,17 +46,21 @@ static void measure(size_t row, const char *fault, struct pb_features *row_out)
         fail_msg("%s", err.message);
 }
 
+/* The row of a device that has a kind of fault, or none; each is measured where it is needed first.
+ */
+static const struct pb_features *row_of(struct bed *bed, int kind, size_t i)
+{
+    struct pb_features *row = kind < 0 ? &bed->healthy[i % HEALTHY] : &bed->sick[kind][i % SICK];
+
+    if (row->device_count == 0)
+        measure(i % (kind < 0 ? HEALTHY : SICK), kind < 0 ? NULL : specs[kind], row);
+    return row;
+}
+
 static int set_up(void **state)
 {
-    struct bed *bed = calloc(1, sizeof(*bed));
-
-    assert_non_null(bed);
-    for (size_t i = 0; i < HEALTHY; i++)
-        measure(i, NULL, &bed->healthy[i]);
-    for (size_t k = 0; k < KINDS; k++)
-        for (size_t i = 0; i < SICK; i++)
-            measure(i, specs[k], &bed->sick[k][i]);
-    *state = bed;
+    *state = calloc(1, sizeof(struct bed));
+    assert_non_null(*state);
     return 0;
 }
 
@@ -119,11 +123,9 @@ static void judge(struct bed *bed)
     struct pb_error err = PB_ERROR_INIT;
 
     for (size_t i = 0; i < bed->nodes * bed->slots; i++) {
-        const struct pb_features *row =
-            bed->kinds[i] < 0 ? &bed->healthy[i % HEALTHY] : &bed->sick[bed->kinds[i]][i % SICK];
         struct pb_feature_row *device;
 
-        assert_int_equal(fleetbuild_add(&bed->fleet, row, &err), PB_OK);
+        assert_int_equal(fleetbuild_add(&bed->fleet, row_of(bed, bed->kinds[i], i), &err), PB_OK);
         device = &bed->fleet.devices[i];
         snprintf(device->host, sizeof(device->host), "n%02zu", i / bed->slots + 1);
         device->slot = (int64_t)(i % bed->slots);
@@ -441,7 +443,7 @@ static void test_many_sick__a_few_of_another_model_do_not_hide_a_sick_device(voi
     for (size_t i = 0; i < 3; i++) {
         struct pb_feature_row *device;
 
-        assert_int_equal(fleetbuild_add(&bed->fleet, &bed->healthy[50 + i], &err), PB_OK);
+        assert_int_equal(fleetbuild_add(&bed->fleet, row_of(bed, -1, 50 + i), &err), PB_OK);
         device = &bed->fleet.devices[40 + i];
         PB_TEXT_SET(device->info.model, "Another GPU");
         snprintf(device->info.uuid, sizeof(device->info.uuid), "GPU-other-%zu", i);
