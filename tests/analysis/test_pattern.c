@@ -17,6 +17,7 @@
 #include "analysis/selected.h"
 #include "analysis/synthetic.h"
 #include "analysis/tlb_device.h"
+#include "sanitized.h"
 
 static const char tests_needed[] = "clock_overhead,clock_calibration,l2_capacity,dram_latency,"
                                    "latency_pattern,tlb_reach,tlb_remap,sm_misses";
@@ -120,6 +121,7 @@ static void test_pattern__of_random_victims_is_of_loads_that_all_miss(void **sta
     static const double expected[] = {200, 277, 351, 350, 501};
 
     (void)state;
+    skip_if_sanitized();
     for (size_t i = 0; i < sizeof(tlbs) / sizeof(tlbs[0]); i++) {
         const uint32_t ways = tlbs[i].second_ways, each[] = {ways, ways, ways, ways};
         struct blind_profile profile = tlb_device();

@@ -13,6 +13,7 @@
 
 #include "analysis/selected.h"
 #include "analysis/tlb_device.h"
+#include "sanitized.h"
 
 static const uint64_t mib = (uint64_t)1 << 20;
 
@@ -294,6 +295,7 @@ static void test_tlb__random_levels_of_the_same_ways_are_found(void **state)
     struct blind_profile profile = tlb_device();
 
     (void)state;
+    skip_if_sanitized();
     profile.tlbs[0] = tlb_level(2 * mib, 59, 1, (const uint32_t[]){21});
     profile.tlbs[1] = tlb_level(2 * mib, 38, 4, (const uint32_t[]){21, 21, 21, 21});
     profile.tlbs[0].policy = profile.tlbs[1].policy = "random";

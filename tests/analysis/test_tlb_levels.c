@@ -19,13 +19,6 @@
 #include "battery/battery.h"
 #include "sanitized.h"
 
-/* Random victims of many draws, by code that others run as well. */
-static void skip_if_sanitized(void)
-{
-    if (SANITIZED)
-        skip();
-}
-
 /* What other tests would say of the caches. */
 static void declare_caches(const struct blind_profile *profile, struct pb_parameters *parameters)
 {
@@ -271,6 +264,7 @@ static void test_levels__hashed_sets_with_random_victims_are_counted(void **stat
     struct pb_parameters parameters = {0};
 
     (void)state;
+    skip_if_sanitized();
     profile.tlbs[0] = tlb_level(2 * mib, 20, 1, (const uint32_t[]){16});
     *second = tlb_level(32 * mib, 60, 1, (const uint32_t[]){WAYS});
     second->sets = SETS;
@@ -292,6 +286,7 @@ static void test_levels__lru_behind_random_victims_is_found(void **state)
     struct blind_tlb first = tlb_level(2 * mib, 20, 1, (const uint32_t[]){16});
 
     (void)state;
+    skip_if_sanitized();
     first.policy = "random";
     assert_two_levels(&profile, first, tlb_level(2 * mib, 60, 1, (const uint32_t[]){48}));
 }
