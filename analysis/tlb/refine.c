@@ -78,34 +78,49 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
 }
 
-static void add_to_digest(uint64_t *digest, const void *bytes, size_t count)
+static uint64_t add_to_digest(uint64_t digest, uint64_t number)
 {
-    const unsigned char *byte = bytes;
+    digest = (digest ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    return digest ^ digest >> 32;
+}
 
-    for (size_t i = 0; i < count; i++)
-        *digest = (*digest ^ byte[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+static uint64_t add_real_to_digest(uint64_t digest, double real)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &real, sizeof(bits));
+    return add_to_digest(digest, bits);
+}
+
+static uint64_t add_structure_to_digest(uint64_t digest, const struct pb_tlb_structure *structure)
+{
+    size_t sets = structure->is_equal ? 1 : structure->set_count;
+
+    digest = add_to_digest(digest, structure->coverage_bytes);
+    digest = add_to_digest(digest, structure->set_count);
+    digest = add_to_digest(digest, structure->mask_count);
+    digest = add_to_digest(digest, structure->victims);
+    digest = add_to_digest(digest, structure->is_equal);
+    digest = add_to_digest(digest, structure->parts);
+    for (size_t i = 0; i < structure->mask_count; i++)
+        digest = add_to_digest(digest, structure->masks[i]);
+    for (size_t i = 0; i < sets; i++)
+        digest = add_to_digest(digest, structure->ways[i]);
+    return digest;
 }
 
 /* One number for all that the likelihood of levels depends on. */
 static uint64_t digest_of(const struct pb_tlb_levels *levels, const struct pb_tlb_effort *effort)
 {
-    const uint64_t efforts[] = {effort->per_octave, effort->repeated_loads, effort->draw,
-                                effort->level_count};
-    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    uint64_t digest = add_to_digest(0, effort->per_octave);
 
-    add_to_digest(&digest, efforts, sizeof(efforts));
-    add_to_digest(&digest, &levels->cache_share, sizeof(levels->cache_share));
+    digest = add_to_digest(digest, effort->repeated_loads);
+    digest = add_to_digest(digest, effort->draw);
+    digest = add_to_digest(digest, effort->level_count);
+    digest = add_real_to_digest(digest, levels->cache_share);
     for (size_t i = 0; i < levels->count; i++) {
-        const struct pb_tlb_structure *structure = &levels->items[i].structure;
-        const uint64_t numbers[] = {structure->coverage_bytes, structure->set_count,
-                                    structure->mask_count,     structure->victims,
-                                    structure->is_equal,       structure->parts};
-        size_t sets = structure->is_equal ? 1 : structure->set_count;
-
-        add_to_digest(&digest, &levels->items[i].penalty_cycles, sizeof(double));
-        add_to_digest(&digest, numbers, sizeof(numbers));
-        add_to_digest(&digest, structure->masks, structure->mask_count * sizeof(uint64_t));
-        add_to_digest(&digest, structure->ways, sets * sizeof(structure->ways[0]));
+        digest = add_real_to_digest(digest, levels->items[i].penalty_cycles);
+        digest = add_structure_to_digest(digest, &levels->items[i].structure);
     }
     return digest;
 }
