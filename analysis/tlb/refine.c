@@ -9,6 +9,7 @@
 #include "analysis/cache/gf2.h"
 #include "analysis/constants.h"
 #include "analysis/tlb/spectrum.h"
+#include "core/digest.h"
 
 enum { STEPS_OF_TREES = 4, SETS_MAX = 1 << PB_TLB_PARITIES_MAX };
 
@@ -78,49 +79,26 @@ static bool is_possible(const struct climb *climb, const struct pb_tlb_levels *l
            (double)structure->ways[0] * (double)structure->set_count < 65536.0;
 }
 
-static uint64_t add_to_digest(uint64_t digest, uint64_t number)
-{
-    digest = (digest ^ number) * UINT64_C(0x9e3779b97f4a7c15);
-    return digest ^ digest >> 32;
-}
-
-static uint64_t add_real_to_digest(uint64_t digest, double real)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &real, sizeof(bits));
-    return add_to_digest(digest, bits);
-}
-
-static uint64_t add_structure_to_digest(uint64_t digest, const struct pb_tlb_structure *structure)
-{
-    size_t sets = structure->is_equal ? 1 : structure->set_count;
-
-    digest = add_to_digest(digest, structure->coverage_bytes);
-    digest = add_to_digest(digest, structure->set_count);
-    digest = add_to_digest(digest, structure->mask_count);
-    digest = add_to_digest(digest, structure->victims);
-    digest = add_to_digest(digest, structure->is_equal);
-    digest = add_to_digest(digest, structure->parts);
-    for (size_t i = 0; i < structure->mask_count; i++)
-        digest = add_to_digest(digest, structure->masks[i]);
-    for (size_t i = 0; i < sets; i++)
-        digest = add_to_digest(digest, structure->ways[i]);
-    return digest;
-}
-
 /* One number for all that the likelihood of levels depends on. */
 static uint64_t digest_of(const struct pb_tlb_levels *levels, const struct pb_tlb_effort *effort)
 {
-    uint64_t digest = add_to_digest(0, effort->per_octave);
+    const uint64_t efforts[] = {effort->per_octave, effort->repeated_loads, effort->draw,
+                                effort->level_count};
+    uint64_t digest = pb_digest(0, efforts, sizeof(efforts));
 
-    digest = add_to_digest(digest, effort->repeated_loads);
-    digest = add_to_digest(digest, effort->draw);
-    digest = add_to_digest(digest, effort->level_count);
-    digest = add_real_to_digest(digest, levels->cache_share);
+    digest = pb_digest(digest, &levels->cache_share, sizeof(levels->cache_share));
     for (size_t i = 0; i < levels->count; i++) {
-        digest = add_real_to_digest(digest, levels->items[i].penalty_cycles);
-        digest = add_structure_to_digest(digest, &levels->items[i].structure);
+        const struct pb_tlb_structure *structure = &levels->items[i].structure;
+        const uint64_t numbers[] = {structure->coverage_bytes, structure->set_count,
+                                    structure->mask_count,     structure->victims,
+                                    structure->is_equal,       structure->parts};
+        size_t sets = structure->is_equal ? 1 : structure->set_count;
+
+        digest = pb_digest(digest, &levels->items[i].penalty_cycles, sizeof(double));
+        digest = pb_digest(digest, numbers, sizeof(numbers));
+        digest = pb_digest(digest, structure->masks,
+                           structure->mask_count * sizeof(structure->masks[0]));
+        digest = pb_digest(digest, structure->ways, sets * sizeof(structure->ways[0]));
     }
     return digest;
 }
